@@ -1,0 +1,17 @@
+# Every external library, found once. All come from Debian 12 (tools/setup.sh installs them).
+find_package(absl REQUIRED CONFIG)
+find_package(Protobuf REQUIRED)
+find_package(TBB REQUIRED CONFIG)
+find_package(CLI11 REQUIRED CONFIG)
+find_package(nlohmann_json 3.11 REQUIRED)
+find_package(PNG REQUIRED)
+find_package(ZLIB REQUIRED)
+find_package(Eigen3 3.4 REQUIRED NO_MODULE)
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(RE2 REQUIRED IMPORTED_TARGET re2)
+
+# oneDNN's package asks for OpenCL, which thalweg does not use: point it at the loader that is there.
+set(OpenCL_INCLUDE_DIR /usr/include CACHE PATH "only to satisfy dnnl-config.cmake")
+find_library(OpenCL_LIBRARY NAMES OpenCL libOpenCL.so.1)
+find_package(dnnl REQUIRED CONFIG)
+find_package(OpenMP REQUIRED COMPONENTS CXX)

@@ -1,0 +1,64 @@
+// Memory of a device: allocation with a byte limit, accounting, and the node behind every allocation.
+//
+// Threading: all methods are thread-safe. Ownership: an allocator must outlive the buffers it made; sessions see to it.
+// Errors: ResourceExhausted names the request, what is in use, and the limit; nothing ever throws or aborts.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "thalweg/devices/buffer.h"
+
+namespace thalweg {
+
+// Every block starts at a multiple of this many bytes.
+inline constexpr size_t kBufferAlignment = 64;
+
+// A byte budget shared by the allocators of one session.
+class MemoryBudget {
+ public:
+  // limit_bytes <= 0 means no limit.
+  explicit MemoryBudget(int64_t limit_bytes) : limit_(limit_bytes) {}
+  // False, with nothing reserved, if the limit would be passed.
+  bool Reserve(int64_t bytes);
+  void Release(int64_t bytes) { in_use_.fetch_sub(bytes, std::memory_order_relaxed); }
+  int64_t limit() const { return limit_; }
+  int64_t in_use() const { return in_use_.load(std::memory_order_relaxed); }
+  int64_t peak() const { return peak_.load(std::memory_order_relaxed); }
+  void ResetPeak() { peak_.store(in_use(), std::memory_order_relaxed); }
+
+ private:
+  const int64_t limit_;
+  std::atomic<int64_t> in_use_{0};
+  std::atomic<int64_t> peak_{0};
+};
+
+struct AllocatorStats {
+  int64_t bytes_in_use = 0;
+  int64_t peak_bytes = 0;
+  int64_t allocations = 0;  // since creation
+};
+
+class Allocator {
+ public:
+  virtual ~Allocator() = default;
+  virtual absl::string_view name() const = 0;
+  virtual MemoryKind memory() const = 0;
+  // A buffer of at least `bytes` bytes (0 is fine) with unspecified contents. `node_id` is remembered in the buffer.
+  virtual absl::StatusOr<BufferRef> Allocate(int64_t bytes, int32_t node_id) = 0;
+  virtual AllocatorStats stats() const = 0;
+  // Gives cached free blocks back to the system.
+  virtual void Trim() {}
+};
+
+// Host memory with a size-class cache, charged to `budget` (which must not be null).
+std::shared_ptr<Allocator> MakeHostAllocator(std::string name, std::shared_ptr<MemoryBudget> budget);
+
+// The process-wide host allocator without a limit, for tensors made outside any session (feeds, tests).
+Allocator& DefaultHostAllocator();
+
+}  // namespace thalweg

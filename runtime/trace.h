@@ -1,0 +1,67 @@
+// Trace: what one step did, as recorded by its threads, and its export as Chrome/Perfetto trace JSON.
+//
+// Times are nanoseconds since the step began. Filled by Run when RunOptions::trace points at one; read afterwards by one
+// thread at a time.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "thalweg/runtime/export.h"
+
+namespace thalweg {
+
+struct TraceEvent {
+  int32_t node = -1;          // index into Trace::nodes
+  int32_t thread = 0;         // 0 is the caller's thread
+  int64_t start_nanos = 0;
+  int64_t end_nanos = 0;
+  int32_t iteration = 0;
+  int32_t frame = 0;          // 0 is the root frame
+  int32_t last_arriver = -1;  // the node whose completion made this one ready; -1: ready from the start
+};
+
+struct TraceNode {
+  std::string name;
+  std::string op;
+  int32_t device = 0;                  // index into Trace::devices
+  std::vector<std::string> originals;  // nodes of the loaded graph it stands for; empty if a pass inserted it
+  std::string inserted_by;
+  int32_t transfer = -1;               // of _Send and _Recv: index into Trace::transfers
+  double flops = 0;
+  double bytes = 0;
+  int64_t output_bytes = 0;            // allocated for its outputs in this step
+};
+
+struct TraceTransfer {
+  std::string tensor;
+  int32_t source_device = 0;
+  int32_t destination_device = 0;
+  int64_t bytes = 0;
+  std::string cause;
+};
+
+struct TraceDeviceTotals {
+  int64_t busy_nanos = 0;  // length of the union of its events
+  int64_t gap_nanos = 0;   // the rest of the step
+};
+
+class THALWEG_EXPORT Trace {
+ public:
+  std::vector<TraceNode> nodes;
+  std::vector<std::string> devices;
+  std::vector<TraceTransfer> transfers;
+  std::vector<TraceEvent> events;  // by start time
+  int64_t step_nanos = 0;          // from entry to return of the Run call
+  int64_t dropped_events = 0;      // did not fit the preallocated rings
+
+  // Busy time and gaps per device, computed from events: busy + gap == step_nanos.
+  std::vector<TraceDeviceTotals> DeviceTotals() const;
+  // The Chrome trace event format (also read by Perfetto): one row per device and thread, flow arrows from Send to Recv.
+  std::string ToChromeJson() const;
+  absl::Status WriteChromeJson(const std::string& path) const;
+};
+
+}  // namespace thalweg
