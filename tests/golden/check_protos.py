@@ -2,8 +2,8 @@
 """Checks proto/*.proto against TensorFlow's own descriptors, message by message and value by value.
 
 Equal must be: field numbers, names, types, labels, packedness, oneofs, defaults, enum values and reserved numbers; and
-every file must compile with the protoc found in PATH (or named by $PROTOC). Files that we have
-no use for, and messages left out by make_protos.ONLY, may lack.
+every file must compile with the protoc found in PATH (or named by $PROTOC). Which files and messages there should be is
+what make_protos.py says.
 
     check_protos.py [PROTO_FOLDER]        exit status 0: all equal; 1: differences, each on a line
 """
