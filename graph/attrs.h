@@ -1,6 +1,6 @@
 // Attribute values of nodes and op declarations.
 //
-// AttrValue is a small immutable-by-convention value; large members (tensors, lists, functions) are shared, so copies are
+// Attr is a small immutable-by-convention value; large members (tensors, lists, functions) are shared, so copies are
 // cheap. AttrMap is the sorted list of a node's own attributes; NodeAttrs adds the defaults of the op's declaration.
 #pragma once
 
@@ -40,32 +40,32 @@ struct AttrList {
       values;
 };
 
-using AttrValue = std::variant<std::monostate, std::string, int64_t, float, bool, DType, std::shared_ptr<const PartialShape>,
+using Attr = std::variant<std::monostate, std::string, int64_t, float, bool, DType, std::shared_ptr<const PartialShape>,
                                TensorLiteralPtr, std::shared_ptr<const FunctionRef>, std::shared_ptr<const AttrList>,
                                AttrPlaceholder>;
 
-inline AttrValue MakeShapeAttr(PartialShape s) { return std::make_shared<const PartialShape>(std::move(s)); }
+inline Attr MakeShapeAttr(PartialShape s) { return std::make_shared<const PartialShape>(std::move(s)); }
 template <typename T>
-AttrValue MakeListAttr(std::vector<T> values) {
+Attr MakeListAttr(std::vector<T> values) {
   auto list = std::make_shared<AttrList>();
   list->values = std::move(values);
   return std::shared_ptr<const AttrList>(std::move(list));
 }
 
 // "int", "list(type)", "tensor", ... as written in op declarations; "nothing" for monostate.
-std::string AttrKindName(const AttrValue& value);
+std::string AttrKindName(const Attr& value);
 // One line for messages and dumps, shortened to about `limit` characters.
-std::string AttrToString(const AttrValue& value, size_t limit = 80);
+std::string AttrToString(const Attr& value, size_t limit = 80);
 // Structural equality (tensors by content).
-bool AttrEquals(const AttrValue& a, const AttrValue& b);
+bool AttrEquals(const Attr& a, const Attr& b);
 // A hash consistent with AttrEquals.
-uint64_t AttrHash(const AttrValue& value);
+uint64_t AttrHash(const Attr& value);
 
 class AttrMap {
  public:
   // Null if there is none of that name.
-  const AttrValue* Find(absl::string_view name) const;
-  void Set(absl::string_view name, AttrValue value);
+  const Attr* Find(absl::string_view name) const;
+  void Set(absl::string_view name, Attr value);
   bool Erase(absl::string_view name);
   size_t size() const { return entries_.size(); }
   auto begin() const { return entries_.begin(); }
@@ -73,7 +73,7 @@ class AttrMap {
   void Reserve(size_t n) { entries_.reserve(n); }
 
  private:
-  std::vector<std::pair<absl::string_view, AttrValue>> entries_;  // sorted by name; names are interned for the process
+  std::vector<std::pair<absl::string_view, Attr>> entries_;  // sorted by name; names are interned for the process
 };
 
 // Process-wide interning of attribute names: few distinct ones exist, so they are never freed.
@@ -85,7 +85,7 @@ class NodeAttrs {
   NodeAttrs(const AttrMap* attrs, const OpSchema* schema) : attrs_(attrs), schema_(schema) {}
 
   // Null if neither the node nor the declaration has it.
-  const AttrValue* Find(absl::string_view name) const;
+  const Attr* Find(absl::string_view name) const;
   bool Has(absl::string_view name) const { return Find(name) != nullptr; }
   const OpSchema* schema() const { return schema_; }
 

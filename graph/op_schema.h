@@ -53,7 +53,7 @@ struct AttrDecl {
   AttrKind kind = AttrKind::kInt;
   bool is_list = false;
   bool has_default = false;
-  AttrValue default_value;
+  Attr default_value;
   bool has_minimum = false;
   int64_t minimum = 0;  // of an int, or of the length of a list
   std::vector<DType> allowed_types;
