@@ -112,6 +112,16 @@ class Graph {
   // Redirects every reader of `from` (as listed in `consumers`) to `to`. `consumers` stays as it was.
   void RedirectUses(const Consumers& consumers, Endpoint from, Endpoint to);
   void Reserve(int nodes);
+  // No nodes, but the versions, functions, declarations, strings and owners of this graph.
+  Graph EmptyCopy() const {
+    Graph empty;
+    empty.versions = versions;
+    empty.functions = functions;
+    empty.schemas = schemas;
+    empty.arena_ = arena_;
+    empty.owners_ = owners_;
+    return empty;
+  }
 
   Consumers BuildConsumers() const;
   // Ids in an order in which producers come before consumers, back edges into Merge from NextIteration left out; removed
@@ -126,6 +136,9 @@ class Graph {
 
   GraphVersions versions;
   std::shared_ptr<const FunctionLibrary> functions;  // null if there are none
+  // The declarations that the nodes' schemas come from, for whoever adds nodes of other ops (_Arg, _Send, Const, ...). Set
+  // by the loader, kept by copies; must outlive the graph.
+  const OpRegistry* schemas = nullptr;
 
   // Parses "name", "name:port", "^name" (white space around it trimmed) against this graph. InvalidArgument for malformed
   // text or a port that the node lacks; NotFound with the nearest names for an unknown node.
