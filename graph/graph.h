@@ -1,8 +1,9 @@
 // Graph: the program as data. Nodes have dense ids; edges are (producer id, port) pairs kept at the consumer.
 //
 // Not here: devices, kernels, threads. A Graph is built by the loader (or GraphBuilder), checked by Validate, and then
-// rewritten by passes on copies. Threading: const use from several threads is fine. Strings are interned in an arena that
-// copies of a graph share, so string_views of names stay valid as long as any copy lives.
+// rewritten by passes on copies. Threading: const use from several threads is fine, and so is changing different copies.
+// Strings live in arenas: a copy keeps those of its source alive and writes to its own, so a string_view of a name stays
+// valid as long as the graph it was read from, or a copy made of that graph afterwards, lives.
 #pragma once
 
 #include <cstdint>
@@ -72,6 +73,9 @@ struct GraphVersions {
   std::vector<int> bad_consumers;
 };
 
+// True for the one kind of edge that may close a cycle: from a (Ref)NextIteration into a (Ref)Merge.
+bool IsLoopBackEdge(const Node& from, const Node& to);
+
 // For every node the nodes that read it: index-based, built on demand, invalid after any change to edges.
 class Consumers {
  public:
@@ -93,6 +97,11 @@ class Consumers {
 class Graph {
  public:
   Graph();
+  ~Graph();
+  Graph(const Graph& other);
+  Graph& operator=(const Graph& other);
+  Graph(Graph&& other) noexcept;
+  Graph& operator=(Graph&& other) noexcept;
 
   int num_nodes() const { return static_cast<int>(nodes_.size()); }  // removed ones included
   const Node& node(NodeId id) const { return nodes_[id]; }
@@ -101,7 +110,8 @@ class Graph {
   // kNoNode if there is none (or it was removed).
   NodeId Find(absl::string_view name) const;
 
-  // Appends a node; `name` must be new (AddNode interns name, op and requested_device). Returns its id.
+  // Appends a node and returns its id; copies name, op and requested_device into the arena. If the name is taken, Find
+  // keeps answering the older node (only the loader does this, to report the duplicate).
   NodeId AddNode(Node node);
   // Like AddNode for a node invented by `pass`: makes `base` unique by appending "/N" and stamps provenance.
   NodeId AddDerivedNode(absl::string_view base, Node node, const char* pass);
@@ -140,8 +150,9 @@ class Graph {
   // by the loader, kept by copies; must outlive the graph.
   const OpRegistry* schemas = nullptr;
 
-  // Parses "name", "name:port", "^name" (white space around it trimmed) against this graph. InvalidArgument for malformed
-  // text or a port that the node lacks; NotFound with the nearest names for an unknown node.
+  // Parses "name", "name:port", "^name" (white space around it trimmed) against this graph. A plain "name" is output 0, or
+  // the control output if the node has no outputs. InvalidArgument for malformed text or a port that the node lacks;
+  // NotFound with the nearest names for an unknown node.
   absl::StatusOr<Endpoint> ParseEndpoint(absl::string_view text) const;
   // "name:port" or "^name".
   std::string EndpointName(Endpoint e) const;
@@ -151,11 +162,12 @@ class Graph {
   std::string ToString() const;
 
  private:
-  struct StringArena;
+  class StringArena;
   std::vector<Node> nodes_;
   absl::flat_hash_map<absl::string_view, NodeId> by_name_;
-  std::shared_ptr<StringArena> arena_;
-  std::vector<std::shared_ptr<const void>> owners_;
+  absl::flat_hash_map<absl::string_view, int> derived_counts_;  // next suffix per base name of AddDerivedNode
+  std::shared_ptr<StringArena> arena_;                          // written by this graph only
+  std::vector<std::shared_ptr<const void>> owners_;             // arenas of the graphs it was copied from, mapped files
 };
 
 }  // namespace thalweg
