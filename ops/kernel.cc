@@ -1,0 +1,60 @@
+#include "thalweg/ops/kernel.h"
+
+#include "absl/strings/str_cat.h"
+#include "thalweg/ops/step_services.h"
+
+namespace thalweg {
+namespace {
+
+// The allocator for memory of `kind` on the kernel's device. Objects (strings, handles) are always on the host.
+Allocator& AllocatorFor(const KernelNode& node, StepServices& step, MemoryKind kind, DType dtype) {
+  if (kind == MemoryKind::kHost || !IsPlainMemory(dtype)) {
+    return node.device->memory() == MemoryKind::kHost ? node.device->allocator() : step.host_allocator();
+  }
+  return node.device->allocator();
+}
+
+}  // namespace
+
+absl::StatusOr<Tensor*> KernelContext::AllocateOutput(int i, const Shape& shape) {
+  const DType dtype = output_dtype(i);
+  absl::StatusOr<Tensor> tensor =
+      Tensor::Allocate(dtype, shape, AllocatorFor(*node_, *step_, node_->output_memory[i], dtype), node_->id);
+  if (!tensor.ok()) return tensor.status();
+  outputs_[i].tensor = *std::move(tensor);
+  return &outputs_[i].tensor;
+}
+
+absl::StatusOr<Tensor*> KernelContext::ForwardOrAllocateOutput(std::initializer_list<int> candidates, int output, const Shape& shape) {
+  const DType dtype = output_dtype(output);
+  for (int i : candidates) {
+    Value& value = slots_[input_slots_[i]];
+    if (!last_use_[i] || value.ref != nullptr) continue;
+    const Tensor& in = value.tensor;
+    if (in.dtype() != dtype || in.num_elements() != shape.num_elements() || node_->input_memory[i] != node_->output_memory[output] ||
+        !in.OwnsBufferAlone()) {
+      continue;
+    }
+    // The input keeps a second handle to the buffer, so that the kernel can still read it while writing in place.
+    outputs_[output].tensor = in.shape() == shape ? in : in.AliasedAs(dtype, shape);
+    return &outputs_[output].tensor;
+  }
+  return AllocateOutput(output, shape);
+}
+
+Tensor KernelContext::TakeInput(int i) {
+  Value& value = slots_[input_slots_[i]];
+  return last_use_[i] && value.ref == nullptr ? std::move(value.tensor) : value.tensor;
+}
+
+absl::StatusOr<Tensor> KernelContext::AllocateTemp(DType dtype, const Shape& shape) {
+  return Tensor::Allocate(dtype, shape, AllocatorFor(*node_, *step_, node_->device->memory(), dtype), node_->id);
+}
+
+Allocator& KernelContext::host_allocator() const { return step_->host_allocator(); }
+
+void KernelContext::ParallelFor(int64_t total, double nanos_per_item, absl::FunctionRef<void(int64_t, int64_t)> fn) {
+  step_->ParallelFor(total, nanos_per_item, fn);
+}
+
+}  // namespace thalweg
