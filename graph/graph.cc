@@ -62,6 +62,7 @@ Graph& Graph::operator=(Graph&& other) noexcept = default;
 Graph::Graph(const Graph& other)
     : versions(other.versions),
       functions(other.functions),
+      schemas(other.schemas),
       nodes_(other.nodes_),
       by_name_(other.by_name_),
       derived_counts_(other.derived_counts_),
@@ -131,6 +132,16 @@ void Graph::Reserve(int nodes) {
   by_name_.reserve(nodes);
 }
 
+Graph Graph::EmptyCopy() const {
+  Graph empty;
+  empty.versions = versions;
+  empty.functions = functions;
+  empty.schemas = schemas;
+  empty.owners_ = owners_;
+  if (!arena_->empty()) empty.owners_.push_back(arena_);
+  return empty;
+}
+
 Consumers Graph::BuildConsumers() const {
   Consumers consumers;
   consumers.offsets_.assign(nodes_.size() + 1, 0);
@@ -196,12 +207,8 @@ absl::StatusOr<Graph> Graph::Compacted(std::vector<NodeId>* old_to_new) const {
   std::vector<NodeId> new_ids(nodes_.size(), kNoNode);
   for (size_t i = 0; i < order.size(); ++i) new_ids[order[i]] = static_cast<NodeId>(i);
 
-  Graph compact;
-  compact.versions = versions;
-  compact.functions = functions;
+  Graph compact = EmptyCopy();
   compact.derived_counts_ = derived_counts_;
-  compact.owners_ = owners_;
-  if (!arena_->empty()) compact.owners_.push_back(arena_);
   compact.Reserve(static_cast<int>(order.size()));
   for (const NodeId id : order) {
     Node node = nodes_[id];

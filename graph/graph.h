@@ -123,15 +123,7 @@ class Graph {
   void RedirectUses(const Consumers& consumers, Endpoint from, Endpoint to);
   void Reserve(int nodes);
   // No nodes, but the versions, functions, declarations, strings and owners of this graph.
-  Graph EmptyCopy() const {
-    Graph empty;
-    empty.versions = versions;
-    empty.functions = functions;
-    empty.schemas = schemas;
-    empty.arena_ = arena_;
-    empty.owners_ = owners_;
-    return empty;
-  }
+  Graph EmptyCopy() const;
 
   Consumers BuildConsumers() const;
   // Ids in an order in which producers come before consumers, back edges into Merge from NextIteration left out; removed
