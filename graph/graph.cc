@@ -127,6 +127,13 @@ void Graph::RedirectUses(const Consumers& consumers, Endpoint from, Endpoint to)
   }
 }
 
+NodeId Graph::AddCopiedNode(Node node) {
+  const NodeId id = num_nodes();
+  by_name_.emplace(node.name, id);
+  nodes_.push_back(std::move(node));
+  return id;
+}
+
 void Graph::Reserve(int nodes) {
   nodes_.reserve(nodes);
   by_name_.reserve(nodes);
@@ -220,8 +227,7 @@ absl::StatusOr<Graph> Graph::Compacted(std::vector<NodeId>* old_to_new) const {
       }
       input.node = producer;
     }
-    compact.by_name_.emplace(node.name, static_cast<NodeId>(compact.nodes_.size()));
-    compact.nodes_.push_back(std::move(node));
+    compact.AddCopiedNode(std::move(node));
   }
   if (old_to_new != nullptr) *old_to_new = std::move(new_ids);
   return compact;

@@ -122,8 +122,10 @@ class Graph {
   // Redirects every reader of `from` (as listed in `consumers`) to `to`. `consumers` stays as it was.
   void RedirectUses(const Consumers& consumers, Endpoint from, Endpoint to);
   void Reserve(int nodes);
-  // No nodes, but the versions, functions, declarations, strings and owners of this graph.
+  // No nodes, but the versions, functions, declarations and owners of this graph.
   Graph EmptyCopy() const;
+  // Appends a node of the graph that this is an EmptyCopy of; its texts are shared, not copied. Its name must be new.
+  NodeId AddCopiedNode(Node node);
 
   Consumers BuildConsumers() const;
   // Ids in an order in which producers come before consumers, back edges into Merge from NextIteration left out; removed

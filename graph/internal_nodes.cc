@@ -1,0 +1,18 @@
+#include "thalweg/graph/internal_nodes.h"
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+
+namespace thalweg {
+
+absl::StatusOr<Node> NewInternalNode(const Graph& graph, absl::string_view op) {
+  Node node;
+  node.op = op;
+  node.schema = graph.schemas == nullptr ? nullptr : graph.schemas->Find(op);
+  if (node.schema == nullptr) {
+    return absl::InternalError(absl::StrCat("the op ", op, " that the engine itself needs is not declared"));
+  }
+  return node;
+}
+
+}  // namespace thalweg

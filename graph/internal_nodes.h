@@ -1,0 +1,13 @@
+// Nodes that the engine adds to a graph: the parts all of them share.
+#pragma once
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "thalweg/graph/graph.h"
+
+namespace thalweg {
+
+// A node of `op` with its declaration and nothing else; Internal if `graph.schemas` does not declare that op.
+absl::StatusOr<Node> NewInternalNode(const Graph& graph, absl::string_view op);
+
+}  // namespace thalweg
