@@ -1,0 +1,113 @@
+#include "thalweg/tests/support/fake_step.h"
+
+#include <algorithm>
+
+namespace thalweg::testing {
+namespace {
+
+std::pair<std::string, std::string> MakeKey(absl::string_view container, absl::string_view name) {
+  return {std::string(container), std::string(name)};
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<Resource>> FakeResources::Lookup(absl::string_view container, absl::string_view name) {
+  const auto found = resources_.find(MakeKey(container, name));
+  if (found == resources_.end()) return absl::NotFoundError(absl::StrCat("no resource ", container, "/", name));
+  return found->second;
+}
+
+absl::StatusOr<std::shared_ptr<Resource>> FakeResources::LookupOrCreate(absl::string_view container,
+                                                                        absl::string_view name, Factory make) {
+  std::shared_ptr<Resource>& slot = resources_[MakeKey(container, name)];
+  if (!slot) {
+    absl::StatusOr<std::shared_ptr<Resource>> made = make();
+    if (!made.ok()) {
+      resources_.erase(MakeKey(container, name));
+      return made.status();
+    }
+    slot = *std::move(made);
+  }
+  return slot;
+}
+
+absl::Status FakeResources::Delete(absl::string_view container, absl::string_view name) {
+  if (resources_.erase(MakeKey(container, name)) > 0) return absl::OkStatus();
+  return absl::NotFoundError(absl::StrCat("no resource ", container, "/", name));
+}
+
+void FakeStep::Cancel() {
+  std::map<uint64_t, absl::AnyInvocable<void()>> callbacks;
+  {
+    std::lock_guard<std::mutex> lock(cancel_mutex_);
+    cancelled_ = true;
+    callbacks.swap(on_cancel_);
+  }
+  for (auto& [token, fn] : callbacks) fn();
+}
+
+uint64_t FakeStep::OnCancel(absl::AnyInvocable<void()> fn) {
+  {
+    std::lock_guard<std::mutex> lock(cancel_mutex_);
+    if (!cancelled_) {
+      on_cancel_.emplace(next_token_, std::move(fn));
+      return next_token_++;
+    }
+  }
+  fn();
+  return 0;
+}
+
+void FakeStep::RemoveOnCancel(uint64_t token) {
+  std::lock_guard<std::mutex> lock(cancel_mutex_);
+  on_cancel_.erase(token);
+}
+
+void FakeStep::ParallelFor(int64_t total, double, absl::FunctionRef<void(int64_t, int64_t)> fn) {
+  int64_t begin = 0;
+  for (int piece = 0; piece < pieces_ && begin < total; ++piece) {
+    // Each piece but the last takes about a third of what is left: sizes differ, and odd ones occur.
+    const int64_t left = total - begin;
+    const int64_t end = piece + 1 == pieces_ ? total : begin + std::max<int64_t>(1, left / 3);
+    fn(begin, end);
+    begin = end;
+  }
+}
+
+void FakeStep::PutTransfer(int pair, Tensor value, bool dead) {
+  Transfer& transfer = transfers_[pair];
+  if (transfer.waiting) {
+    TransferDone done = std::move(transfer.waiting);
+    transfers_.erase(pair);
+    done(std::move(value), dead);
+    return;
+  }
+  transfer.arrived = true;
+  transfer.dead = dead;
+  transfer.value = std::move(value);
+}
+
+void FakeStep::GetTransfer(int pair, TransferDone done) {
+  Transfer& transfer = transfers_[pair];
+  if (!transfer.arrived) {
+    transfer.waiting = std::move(done);
+    return;
+  }
+  Tensor value = std::move(transfer.value);
+  const bool dead = transfer.dead;
+  transfers_.erase(pair);
+  done(std::move(value), dead);
+}
+
+absl::StatusOr<Tensor> FakeStep::Feed(int index) {
+  if (index < 0 || index >= static_cast<int>(feeds_.size())) return absl::NotFoundError("no such feed");
+  return feeds_[index];
+}
+
+absl::Status FakeStep::Fetch(int index, Value value) {
+  if (index >= static_cast<int>(fetched_.size())) fetched_.resize(index + 1);
+  fetched_[index] = std::move(value);
+  return absl::OkStatus();
+}
+
+}  // namespace thalweg::testing
