@@ -62,6 +62,18 @@ struct AttrDecl {
   std::string KindName() const;  // "int", "list(type)"
 };
 
+// How the executor treats a node. Everything that is not kNormal is done by the executor itself; schemas say so here, so
+// that runtime/ knows no op by name.
+enum class OpRole : uint8_t {
+  kNormal,     // runs a kernel
+  kNoOp,       // only orders others
+  kConstant,   // attr "value" holds its only output
+  kArg,        // attr "index": the feed it stands for
+  kRetval,     // attr "index": the fetch it stands for
+  kSend,       // hands its input to the _Recv of the same attr "pair"
+  kRecv,
+};
+
 struct OpSchema {
   std::string name;
   std::vector<ArgDecl> inputs;
@@ -72,6 +84,7 @@ struct OpSchema {
   bool allows_uninitialized_input = false;
   int deprecated_at = 0;               // producer version from which a graph may not use it; 0: not deprecated
   std::string deprecation_advice;
+  OpRole role = OpRole::kNormal;
   ShapeFn shape_fn = nullptr;
   CostFn cost_fn = nullptr;
 
@@ -95,6 +108,7 @@ class OpSchemaBuilder {
   OpSchemaBuilder& Stateful() { schema_->stateful = true; return *this; }
   OpSchemaBuilder& Commutative() { schema_->commutative = true; return *this; }
   OpSchemaBuilder& AllowsUninitializedInput() { schema_->allows_uninitialized_input = true; return *this; }
+  OpSchemaBuilder& Role(OpRole role) { schema_->role = role; return *this; }
   OpSchemaBuilder& Deprecated(int version, absl::string_view advice) {
     schema_->deprecated_at = version;
     schema_->deprecation_advice = std::string(advice);

@@ -14,6 +14,13 @@ Allocator& AllocatorFor(const KernelNode& node, StepServices& step, MemoryKind k
   return node.device->allocator();
 }
 
+// Device memory under the address through which code on the device may touch it.
+Tensor AsKernelSees(const Device& device, Tensor tensor) {
+  if (tensor.memory() == MemoryKind::kHost) return tensor;
+  void* data = device.KernelPointer(tensor.mutable_raw());
+  return Tensor::FromBuffer(tensor.dtype(), tensor.shape(), tensor.buffer(), data);
+}
+
 }  // namespace
 
 absl::StatusOr<Tensor*> KernelContext::AllocateOutput(int i, const Shape& shape) {
@@ -21,7 +28,7 @@ absl::StatusOr<Tensor*> KernelContext::AllocateOutput(int i, const Shape& shape)
   absl::StatusOr<Tensor> tensor =
       Tensor::Allocate(dtype, shape, AllocatorFor(*node_, *step_, node_->output_memory[i], dtype), node_->id);
   if (!tensor.ok()) return tensor.status();
-  outputs_[i].tensor = *std::move(tensor);
+  outputs_[i].tensor = AsKernelSees(*node_->device, *std::move(tensor));
   return &outputs_[i].tensor;
 }
 
@@ -48,7 +55,10 @@ Tensor KernelContext::TakeInput(int i) {
 }
 
 absl::StatusOr<Tensor> KernelContext::AllocateTemp(DType dtype, const Shape& shape) {
-  return Tensor::Allocate(dtype, shape, AllocatorFor(*node_, *step_, node_->device->memory(), dtype), node_->id);
+  absl::StatusOr<Tensor> tensor =
+      Tensor::Allocate(dtype, shape, AllocatorFor(*node_, *step_, node_->device->memory(), dtype), node_->id);
+  if (!tensor.ok()) return tensor;
+  return AsKernelSees(*node_->device, *std::move(tensor));
 }
 
 Allocator& KernelContext::host_allocator() const { return step_->host_allocator(); }

@@ -17,7 +17,6 @@
 #include "thalweg/devices/device.h"
 #include "thalweg/devices/object.h"
 #include "thalweg/devices/tensor.h"
-#include "thalweg/ops/value.h"
 
 namespace thalweg {
 
@@ -48,23 +47,12 @@ class StepServices {
   virtual void RemoveOnCancel(uint64_t token) = 0;
 
   virtual ResourceManager& resources() = 0;
-  // The default container's name and the step's own container, emptied when the step ends.
+  // The container of this step alone, emptied when the step ends.
   virtual absl::string_view step_container() const = 0;
 
   virtual Allocator& host_allocator() = 0;
   virtual int num_threads() const = 0;
   virtual void ParallelFor(int64_t total, double nanos_per_item, absl::FunctionRef<void(int64_t, int64_t)> fn) = 0;
-
-  // Hands a finished Send's value to its Recv (see ops/transfer). `pair` is the dense index of the Send/Recv pair in the
-  // plan; `value` may be absent (dead). Never blocks.
-  virtual void PutTransfer(int pair, Tensor value, bool dead) = 0;
-  // Calls `done` once the value of `pair` is there, or with the step's error.
-  using TransferDone = absl::AnyInvocable<void(absl::StatusOr<Tensor>, bool dead)>;
-  virtual void GetTransfer(int pair, TransferDone done) = 0;
-
-  // Positional feeds and fetches of the step.
-  virtual absl::StatusOr<Tensor> Feed(int index) = 0;
-  virtual absl::Status Fetch(int index, Value value) = 0;
 };
 
 // Finds the resource that a handle means and checks its C++ type. NotFound if it does not exist (any more),
