@@ -1,0 +1,183 @@
+#include "thalweg/devices/allocator.h"
+
+#include <algorithm>
+#include <new>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "thalweg/devices/large_block_cache.h"
+#include "thalweg/devices/small_block_cache.h"
+
+namespace thalweg {
+namespace {
+
+// What a request is charged: whole cache lines, at least one, so that many empty buffers are not free of charge.
+int64_t ChargeOf(int64_t bytes) {
+  constexpr int64_t kLine = kBufferAlignment;
+  return std::max(kLine, (bytes + kLine - 1) / kLine * kLine);
+}
+
+constexpr int64_t kLargestRequest = int64_t{1} << 62;
+
+void RaiseTo(std::atomic<int64_t>& peak, int64_t value) {
+  int64_t seen = peak.load(std::memory_order_relaxed);
+  while (seen < value && !peak.compare_exchange_weak(seen, value, std::memory_order_relaxed)) {
+  }
+}
+
+// What buffers need when they are freed. It outlives its allocator while buffers do, so that a fetched tensor may be
+// kept longer than the session that made it: the allocator itself counts as kOwner bytes in use, and whoever brings the
+// count to zero deletes.
+class HostArena {
+ public:
+  explicit HostArena(std::shared_ptr<MemoryBudget> budget) : budget_(std::move(budget)) {}
+
+  // False if the budget's limit would be passed.
+  bool Charge(int64_t bytes) {
+    if (!budget_->Reserve(bytes)) return false;
+    const int64_t in_use = in_use_.fetch_add(bytes, std::memory_order_relaxed) + bytes - kOwner;
+    if (in_use > peak_.load(std::memory_order_relaxed)) RaiseTo(peak_, in_use);
+    return true;
+  }
+
+  void Discharge(int64_t bytes) {
+    budget_->Release(bytes);
+    if (in_use_.fetch_sub(bytes, std::memory_order_acq_rel) == bytes) delete this;
+  }
+
+  void OwnerGone() {
+    large_.Trim();
+    if (in_use_.fetch_sub(kOwner, std::memory_order_acq_rel) == kOwner) delete this;
+  }
+
+  void CountAllocation() { allocations_.fetch_add(1, std::memory_order_relaxed); }
+
+  const MemoryBudget& budget() const { return *budget_; }
+  LargeBlockCache& large() { return large_; }
+  AllocatorStats stats() const {
+    return {.bytes_in_use = in_use_.load(std::memory_order_relaxed) - kOwner,
+            .peak_bytes = peak_.load(std::memory_order_relaxed),
+            .allocations = allocations_.load(std::memory_order_relaxed)};
+  }
+
+ private:
+  static constexpr int64_t kOwner = int64_t{1} << 62;
+
+  const std::shared_ptr<MemoryBudget> budget_;
+  std::atomic<int64_t> in_use_{kOwner};
+  std::atomic<int64_t> peak_{0};
+  std::atomic<int64_t> allocations_{0};
+  LargeBlockCache large_;
+};
+
+// Header and bytes in one small block: the bytes begin one alignment unit after the header.
+class SmallBuffer final : public Buffer {
+ public:
+  static constexpr size_t kHeader = kBufferAlignment;
+  static constexpr int64_t kMaxBytes = kMaxSmallBlock - kHeader;
+
+  static BufferRef Make(HostArena* arena, int64_t bytes, int32_t node_id) {
+    void* block = TakeSmallBlock(kHeader + bytes);
+    return block ? BufferRef(new (block) SmallBuffer(arena, bytes, node_id)) : BufferRef();
+  }
+
+  // Found by `delete this` of the base: runs the destructor, then returns the block instead of freeing it.
+  static void operator delete(SmallBuffer* buffer, std::destroying_delete_t) {
+    HostArena* arena = buffer->arena_;
+    const size_t bytes = buffer->bytes();
+    buffer->~SmallBuffer();
+    ReturnSmallBlock(buffer, kHeader + bytes);
+    arena->Discharge(ChargeOf(static_cast<int64_t>(bytes)));
+  }
+
+ private:
+  SmallBuffer(HostArena* arena, int64_t bytes, int32_t node_id)
+      : Buffer(reinterpret_cast<char*>(this) + kHeader, bytes, MemoryKind::kHost, node_id), arena_(arena) {}
+
+  HostArena* const arena_;
+};
+static_assert(sizeof(SmallBuffer) <= SmallBuffer::kHeader);
+
+class LargeBuffer final : public Buffer {
+ public:
+  static BufferRef Make(HostArena* arena, int64_t bytes, int32_t node_id) {
+    void* block = arena->large().Take(bytes);
+    return block ? BufferRef(new LargeBuffer(arena, block, bytes, node_id)) : BufferRef();
+  }
+
+ private:
+  LargeBuffer(HostArena* arena, void* block, int64_t bytes, int32_t node_id)
+      : Buffer(block, bytes, MemoryKind::kHost, node_id), arena_(arena) {}
+  ~LargeBuffer() override {
+    arena_->large().Return(data(), bytes());
+    arena_->Discharge(ChargeOf(static_cast<int64_t>(bytes())));
+  }
+
+  HostArena* const arena_;
+};
+
+class HostAllocator final : public Allocator {
+ public:
+  HostAllocator(std::string name, std::shared_ptr<MemoryBudget> budget)
+      : name_(std::move(name)), arena_(new HostArena(std::move(budget))) {}
+  ~HostAllocator() override { arena_->OwnerGone(); }
+
+  absl::string_view name() const override { return name_; }
+  MemoryKind memory() const override { return MemoryKind::kHost; }
+  AllocatorStats stats() const override { return arena_->stats(); }
+  void Trim() override { arena_->large().Trim(); }
+
+  absl::StatusOr<BufferRef> Allocate(int64_t bytes, int32_t node_id) override {
+    if (bytes < 0) return absl::InvalidArgumentError(absl::StrCat("cannot allocate ", bytes, " bytes"));
+    if (bytes > kLargestRequest) return SystemRefused(bytes);
+    const int64_t charge = ChargeOf(bytes);
+    if (!arena_->Charge(charge)) return OverLimit(bytes);
+    BufferRef buffer = bytes <= SmallBuffer::kMaxBytes ? SmallBuffer::Make(arena_, bytes, node_id)
+                                                       : LargeBuffer::Make(arena_, bytes, node_id);
+    if (!buffer) {
+      arena_->Discharge(charge);
+      return SystemRefused(bytes);
+    }
+    arena_->CountAllocation();
+    return buffer;
+  }
+
+ private:
+  absl::Status OverLimit(int64_t bytes) const {
+    return absl::ResourceExhaustedError(absl::StrCat("cannot allocate ", bytes, " bytes on ", name_, ": ",
+                                                     arena_->budget().in_use(), " of the memory limit of ",
+                                                     arena_->budget().limit(), " bytes are in use"));
+  }
+  absl::Status SystemRefused(int64_t bytes) const {
+    return absl::ResourceExhaustedError(absl::StrCat("cannot allocate ", bytes, " bytes on ", name_,
+                                                     ": the system refused; ", arena_->stats().bytes_in_use, " bytes are in use here"));
+  }
+
+  const std::string name_;
+  HostArena* const arena_;
+};
+
+}  // namespace
+
+bool MemoryBudget::Reserve(int64_t bytes) {
+  const int64_t in_use = in_use_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+  if (limit_ > 0 && in_use > limit_) {
+    in_use_.fetch_sub(bytes, std::memory_order_relaxed);
+    return false;
+  }
+  if (in_use > peak_.load(std::memory_order_relaxed)) RaiseTo(peak_, in_use);
+  return true;
+}
+
+std::shared_ptr<Allocator> MakeHostAllocator(std::string name, std::shared_ptr<MemoryBudget> budget) {
+  return std::make_shared<HostAllocator>(std::move(name), std::move(budget));
+}
+
+Allocator& DefaultHostAllocator() {
+  // Never destroyed: tensors in static objects may be freed after main.
+  static Allocator* const allocator = new HostAllocator("host memory", std::make_shared<MemoryBudget>(0));
+  return *allocator;
+}
+
+}  // namespace thalweg

@@ -1,0 +1,86 @@
+#include "thalweg/devices/large_block_cache.h"
+
+#include <bit>
+#include <cstdlib>
+
+#include "thalweg/devices/allocator.h"
+
+namespace thalweg {
+namespace {
+
+constexpr size_t kUnit = 1024;
+constexpr size_t kMaxCachedBlock = size_t{64} << 20;
+// Free memory that one allocator holds back at most. Above it, blocks are returned to the system at once.
+constexpr int64_t kMaxCachedBytes = int64_t{512} << 20;
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kCaching = false;  // sanitizers must see every free
+#else
+constexpr bool kCaching = true;
+#endif
+
+// Class i holds blocks of (i + 1) units up to four units, then four steps per doubling: 5, 6, 7, 8, 10, 12, 14, 16, 20.
+int ClassOf(size_t bytes) {
+  const size_t last_unit = (bytes - 1) / kUnit;
+  if (last_unit < 4) return static_cast<int>(last_unit);
+  const int shift = std::bit_width(last_unit) - 3;
+  return 4 * shift + static_cast<int>(last_unit >> shift);
+}
+
+size_t ClassBytes(int size_class) {
+  if (size_class < 4) return (size_class + 1) * kUnit;
+  const int shift = (size_class - 4) / 4;
+  return static_cast<size_t>(size_class - 4 * shift + 1) * kUnit << shift;
+}
+
+size_t RoundUp(size_t bytes) { return (bytes + kBufferAlignment - 1) & ~(kBufferAlignment - 1); }
+
+}  // namespace
+
+void* LargeBlockCache::Take(size_t bytes) {
+  if (bytes > kMaxCachedBlock) return std::aligned_alloc(kBufferAlignment, RoundUp(bytes));
+  const int size_class = ClassOf(bytes);
+  const size_t block_bytes = ClassBytes(size_class);
+  FreeList& list = lists_[size_class];
+  {
+    std::lock_guard<std::mutex> lock(list.mutex);
+    if (!list.blocks.empty()) {
+      void* block = list.blocks.back();
+      list.blocks.pop_back();
+      cached_bytes_.fetch_sub(static_cast<int64_t>(block_bytes), std::memory_order_relaxed);
+      return block;
+    }
+  }
+  return std::aligned_alloc(kBufferAlignment, block_bytes);
+}
+
+void LargeBlockCache::Return(void* block, size_t bytes) {
+  if (!kCaching || bytes > kMaxCachedBlock) {
+    std::free(block);
+    return;
+  }
+  const int size_class = ClassOf(bytes);
+  const int64_t block_bytes = static_cast<int64_t>(ClassBytes(size_class));
+  if (cached_bytes_.fetch_add(block_bytes, std::memory_order_relaxed) + block_bytes > kMaxCachedBytes) {
+    cached_bytes_.fetch_sub(block_bytes, std::memory_order_relaxed);
+    std::free(block);
+    return;
+  }
+  FreeList& list = lists_[size_class];
+  std::lock_guard<std::mutex> lock(list.mutex);
+  list.blocks.push_back(block);
+}
+
+void LargeBlockCache::Trim() {
+  for (int size_class = 0; size_class < kClasses; ++size_class) {
+    std::vector<void*> blocks;
+    {
+      std::lock_guard<std::mutex> lock(lists_[size_class].mutex);
+      blocks.swap(lists_[size_class].blocks);
+    }
+    for (void* block : blocks) std::free(block);
+    cached_bytes_.fetch_sub(static_cast<int64_t>(blocks.size() * ClassBytes(size_class)), std::memory_order_relaxed);
+  }
+}
+
+}  // namespace thalweg
