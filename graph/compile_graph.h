@@ -42,6 +42,7 @@ struct PassReport {
   int64_t nanos = 0;
   int nodes_before = 0;
   int nodes_after = 0;
+  std::string error;  // why the pass was left out; "" if it ran
 };
 
 struct CompiledGraph {

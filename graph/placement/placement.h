@@ -39,21 +39,25 @@ class KernelCatalog {
                            std::vector<bool>* host_outputs) const = 0;
 };
 
-// Why a candidate was removed or chosen. Rule ids are those of docs/semantics (C3, C10, ...).
+// Why a candidate was kept or removed. Rule ids are those of the project's rule table (C3, C10, ...).
 struct CandidateFact {
   int device = -1;
   bool feasible = false;
-  const char* rule = "";    // "C3" no kernel, "C6" colocation, "C10" resource edge, "C13" requested name, "pin", "file", ...
+  const char* rule = "";    // "C3" no kernel, "C13" requested name, "C11" resource device, "C21" earlier step, "pin", "file", ...
   std::string fact;         // the sentence: "no kernel for ArgMax with T=float32 on backend sim (has: int32)"
   NodeId source = kNoNode;  // the node the fact rests on, if another one
 };
+// One fact per device, in device order.
+using CandidateFacts = std::vector<CandidateFact>;
 
 struct DecisionRecord {
-  int device = -1;                        // the choice, -1 if none
-  const char* rule = "";                  // what chose it: "C14" first feasible, "C17" generator, "C18" metadata, "scatter", "pin", ...
-  std::string reason;
-  std::vector<CandidateFact> candidates;  // one per device
-  NodeId group = kNoNode;                 // representative of its colocation group
+  int device = -1;         // the choice, -1 if none
+  const char* rule = "";   // what chose it: "C14" first feasible, "C17" generator, "C18" metadata, "C6" follows its group,
+                           // "C15" soft placement, "scatter", "feed", "fetch", ...
+  NodeId follows = kNoNode;  // the node whose device this one shares, if that is the reason
+  // Never null for a placed node; shared by all nodes that were decided on the same facts.
+  std::shared_ptr<const CandidateFacts> candidates;
+  NodeId group = kNoNode;  // representative of its colocation group; kNoNode if it is alone
 };
 
 struct PlacementPin {
@@ -66,7 +70,7 @@ struct PlacementOptions {
   bool allow_soft_placement = true;
   std::vector<PlacementPin> pins;         // hard; the last match wins
   absl::flat_hash_map<std::string, std::string> fixed;         // node -> device, obeyed exactly (a placement file)
-  absl::flat_hash_map<std::string, int> stateful_assignments;  // C21: earlier choices of this session
+  absl::flat_hash_map<std::string, int> stateful_assignments;  // node -> device, C21: earlier choices of this session
 };
 
 struct Placement {
@@ -78,8 +82,18 @@ struct Placement {
 absl::StatusOr<Placement> PlaceGraph(const Graph& graph, absl::Span<const PlacementDevice> devices, const KernelCatalog& kernels,
                                      const PlacementOptions& options);
 
-// Placement files: {"schema": "thalweg.placement/1", "nodes": {...}, "functions": {...}}.
+// The devices of the state (variables, queues, ... with everything tied to them by reference and resource edges) of a whole
+// loaded graph, by node name: what PlaceGraph must be told so that steps which see different parts of the graph agree on
+// them (C21). Groups whose constraints cannot be met are left out: only steps that reach them fail. Entries of
+// `options.stateful_assignments` and pins are obeyed.
+absl::StatusOr<absl::flat_hash_map<std::string, int>> PlaceState(const Graph& loaded, absl::Span<const PlacementDevice> devices,
+                                                                 const KernelCatalog& kernels, const PlacementOptions& options);
+
+// Placement files: {"schema": "thalweg.placement/1", "nodes": {node: device}, "functions": {function: {node: device}}}.
+// The nodes of functions get keys "function/node". NotFound if there is no such file, InvalidArgument if it is malformed.
 absl::StatusOr<absl::flat_hash_map<std::string, std::string>> ReadPlacementFile(const std::string& path);
+absl::StatusOr<absl::flat_hash_map<std::string, std::string>> ParsePlacement(absl::string_view json);
+// Nodes that a pass or the engine made up are left out: the file names nodes of the user's graph.
 std::string WritePlacementJson(const Graph& graph, const Placement& placement, absl::Span<const PlacementDevice> devices);
 // The full explanation of one node's record, several lines.
 std::string ExplainPlacement(const Graph& graph, const Placement& placement, absl::Span<const PlacementDevice> devices, NodeId node);
