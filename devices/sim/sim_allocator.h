@@ -1,0 +1,30 @@
+// The allocator of a simulated device: buffers in SimMemory, counted, limited by the memory's capacity.
+//
+// Threading: all methods are thread-safe. Buffers keep the memory alive, so they may outlive the allocator.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "thalweg/devices/allocator.h"
+#include "thalweg/devices/sim/sim_memory.h"
+
+namespace thalweg {
+
+class SimAllocator final : public Allocator {
+ public:
+  SimAllocator(std::string name, std::shared_ptr<SimMemory> memory);
+
+  absl::string_view name() const override { return name_; }
+  MemoryKind memory() const override { return MemoryKind::kDevice; }
+  absl::StatusOr<BufferRef> Allocate(int64_t bytes, int32_t node_id) override;
+  AllocatorStats stats() const override;
+
+ private:
+  const std::string name_;
+  const std::shared_ptr<SimMemory> memory_;
+  const std::shared_ptr<MemoryBudget> usage_;
+  std::atomic<int64_t> allocations_{0};
+};
+
+}  // namespace thalweg
