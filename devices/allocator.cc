@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "thalweg/devices/large_block_cache.h"
 #include "thalweg/devices/small_block_cache.h"
+#include "thalweg/devices/thread_counter.h"
 
 namespace thalweg {
 namespace {
@@ -18,56 +19,113 @@ int64_t ChargeOf(int64_t bytes) {
   return std::max(kLine, (bytes + kLine - 1) / kLine * kLine);
 }
 
-constexpr int64_t kLargestRequest = int64_t{1} << 62;
+constexpr int64_t kLargestRequest = int64_t{1} << 60;
 
-void RaiseTo(std::atomic<int64_t>& peak, int64_t value) {
+inline void RaiseTo(std::atomic<int64_t>& peak, int64_t value) {
   int64_t seen = peak.load(std::memory_order_relaxed);
   while (seen < value && !peak.compare_exchange_weak(seen, value, std::memory_order_relaxed)) {
   }
 }
 
-// What buffers need when they are freed. It outlives its allocator while buffers do, so that a fetched tensor may be
-// kept longer than the session that made it: the allocator itself counts as kOwner bytes in use, and whoever brings the
-// count to zero deletes.
+}  // namespace
+
+// The bytes of one holder, plus kHolder while the holder has not closed the account: so the change of one number says
+// when the last of both has gone.
+class alignas(kBufferAlignment) MemoryBudget::Account {
+ public:
+  static constexpr int64_t kHolder = int64_t{1} << 62;
+  static constexpr int64_t kBytesMask = kHolder - 1;
+
+  std::atomic<int64_t> state{kHolder};
+  std::atomic<int64_t> peak{0};
+  Account* next = nullptr;
+};
+
+MemoryBudget::MemoryBudget(int64_t limit_bytes) : limit_(limit_bytes), own_(&OpenAccount()) {}
+
+MemoryBudget::~MemoryBudget() {
+  Account* account = accounts_.load(std::memory_order_acquire);
+  while (account != nullptr) delete std::exchange(account, account->next);
+}
+
+MemoryBudget::Account& MemoryBudget::OpenAccount() {
+  auto* account = new Account;
+  account->next = accounts_.load(std::memory_order_relaxed);
+  while (!accounts_.compare_exchange_weak(account->next, account, std::memory_order_release, std::memory_order_relaxed)) {
+  }
+  return *account;
+}
+
+bool MemoryBudget::Reserve(int64_t bytes, Account& account) {
+  // Sequentially consistent, as are the reads of in_use: of two holders that reserve at once, at least one sees both.
+  const int64_t own = account.state.fetch_add(bytes, std::memory_order_seq_cst) + bytes;
+  const int64_t total = in_use();
+  if (limit_ > 0 && total > limit_) {
+    account.state.fetch_sub(bytes, std::memory_order_relaxed);
+    return false;
+  }
+  RaiseTo(account.peak, own & Account::kBytesMask);
+  RaiseTo(peak_, total);
+  return true;
+}
+
+void MemoryBudget::Release(int64_t bytes) { own_->state.fetch_sub(bytes, std::memory_order_relaxed); }
+
+bool MemoryBudget::Release(int64_t bytes, Account& account) {
+  return account.state.fetch_sub(bytes, std::memory_order_acq_rel) == bytes;
+}
+
+bool MemoryBudget::CloseAccount(Account& account) { return Release(Account::kHolder, account); }
+
+int64_t MemoryBudget::InUse(const Account& account) {
+  return account.state.load(std::memory_order_relaxed) & Account::kBytesMask;
+}
+
+int64_t MemoryBudget::Peak(const Account& account) { return account.peak.load(std::memory_order_relaxed); }
+
+int64_t MemoryBudget::in_use() const {
+  int64_t total = 0;
+  for (const Account* account = accounts_.load(std::memory_order_acquire); account != nullptr; account = account->next) {
+    total += account->state.load(std::memory_order_seq_cst) & Account::kBytesMask;
+  }
+  return total;
+}
+
+namespace {
+
+// What buffers need when they are freed. It outlives its allocator while there are buffers, so that a fetched tensor may
+// be kept longer than the session that made it.
 class HostArena {
  public:
-  explicit HostArena(std::shared_ptr<MemoryBudget> budget) : budget_(std::move(budget)) {}
+  explicit HostArena(std::shared_ptr<MemoryBudget> budget)
+      : budget_(std::move(budget)), account_(budget_->OpenAccount()) {}
 
   // False if the budget's limit would be passed.
-  bool Charge(int64_t bytes) {
-    if (!budget_->Reserve(bytes)) return false;
-    const int64_t in_use = in_use_.fetch_add(bytes, std::memory_order_relaxed) + bytes - kOwner;
-    if (in_use > peak_.load(std::memory_order_relaxed)) RaiseTo(peak_, in_use);
-    return true;
-  }
+  bool Charge(int64_t bytes) { return budget_->Reserve(bytes, account_); }
 
   void Discharge(int64_t bytes) {
-    budget_->Release(bytes);
-    if (in_use_.fetch_sub(bytes, std::memory_order_acq_rel) == bytes) delete this;
+    if (budget_->Release(bytes, account_)) delete this;
   }
 
   void OwnerGone() {
     large_.Trim();
-    if (in_use_.fetch_sub(kOwner, std::memory_order_acq_rel) == kOwner) delete this;
+    if (budget_->CloseAccount(account_)) delete this;
   }
 
-  void CountAllocation() { allocations_.fetch_add(1, std::memory_order_relaxed); }
+  void CountAllocation() { allocations_.Increment(); }
 
   const MemoryBudget& budget() const { return *budget_; }
   LargeBlockCache& large() { return large_; }
   AllocatorStats stats() const {
-    return {.bytes_in_use = in_use_.load(std::memory_order_relaxed) - kOwner,
-            .peak_bytes = peak_.load(std::memory_order_relaxed),
-            .allocations = allocations_.load(std::memory_order_relaxed)};
+    return {.bytes_in_use = MemoryBudget::InUse(account_),
+            .peak_bytes = MemoryBudget::Peak(account_),
+            .allocations = allocations_.Value()};
   }
 
  private:
-  static constexpr int64_t kOwner = int64_t{1} << 62;
-
   const std::shared_ptr<MemoryBudget> budget_;
-  std::atomic<int64_t> in_use_{kOwner};
-  std::atomic<int64_t> peak_{0};
-  std::atomic<int64_t> allocations_{0};
+  MemoryBudget::Account& account_;
+  ThreadCounter allocations_;
   LargeBlockCache large_;
 };
 
@@ -129,8 +187,7 @@ class HostAllocator final : public Allocator {
   void Trim() override { arena_->large().Trim(); }
 
   absl::StatusOr<BufferRef> Allocate(int64_t bytes, int32_t node_id) override {
-    if (bytes < 0) return absl::InvalidArgumentError(absl::StrCat("cannot allocate ", bytes, " bytes"));
-    if (bytes > kLargestRequest) return SystemRefused(bytes);
+    if (bytes < 0 || bytes > kLargestRequest) return BadSize(bytes);
     const int64_t charge = ChargeOf(bytes);
     if (!arena_->Charge(charge)) return OverLimit(bytes);
     BufferRef buffer = bytes <= SmallBuffer::kMaxBytes ? SmallBuffer::Make(arena_, bytes, node_id)
@@ -144,6 +201,10 @@ class HostAllocator final : public Allocator {
   }
 
  private:
+  absl::Status BadSize(int64_t bytes) const {
+    if (bytes > 0) return SystemRefused(bytes);
+    return absl::InvalidArgumentError(absl::StrCat("cannot allocate ", bytes, " bytes on ", name_));
+  }
   absl::Status OverLimit(int64_t bytes) const {
     return absl::ResourceExhaustedError(absl::StrCat("cannot allocate ", bytes, " bytes on ", name_, ": ",
                                                      arena_->budget().in_use(), " of the memory limit of ",
@@ -159,16 +220,6 @@ class HostAllocator final : public Allocator {
 };
 
 }  // namespace
-
-bool MemoryBudget::Reserve(int64_t bytes) {
-  const int64_t in_use = in_use_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
-  if (limit_ > 0 && in_use > limit_) {
-    in_use_.fetch_sub(bytes, std::memory_order_relaxed);
-    return false;
-  }
-  if (in_use > peak_.load(std::memory_order_relaxed)) RaiseTo(peak_, in_use);
-  return true;
-}
 
 std::shared_ptr<Allocator> MakeHostAllocator(std::string name, std::shared_ptr<MemoryBudget> budget) {
   return std::make_shared<HostAllocator>(std::move(name), std::move(budget));

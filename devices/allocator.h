@@ -19,22 +19,44 @@ namespace thalweg {
 inline constexpr size_t kBufferAlignment = 64;
 
 // A byte budget shared by the allocators of one session.
+//
+// What is in use is kept in one account per holder, each on a cache line of its own, and summed when it is asked for:
+// a session has few allocators but many allocations, and an atomic addition is the dearest part of a small one.
 class MemoryBudget {
  public:
+  class Account;
+
   // limit_bytes <= 0 means no limit.
-  explicit MemoryBudget(int64_t limit_bytes) : limit_(limit_bytes) {}
+  explicit MemoryBudget(int64_t limit_bytes);
+  MemoryBudget(const MemoryBudget&) = delete;
+  MemoryBudget& operator=(const MemoryBudget&) = delete;
+  ~MemoryBudget();
+
   // False, with nothing reserved, if the limit would be passed.
-  bool Reserve(int64_t bytes);
-  void Release(int64_t bytes) { in_use_.fetch_sub(bytes, std::memory_order_relaxed); }
+  bool Reserve(int64_t bytes) { return Reserve(bytes, *own_); }
+  // Requires that so much was reserved before.
+  void Release(int64_t bytes);
+
+  // For allocators. An account lives as long as the budget and belongs to one holder from OpenAccount until the holder
+  // has closed it and all its bytes are released; the call that makes both true returns true, and is the last one that
+  // may touch what the holder keeps for its buffers.
+  Account& OpenAccount();
+  bool Reserve(int64_t bytes, Account& account);
+  [[nodiscard]] bool Release(int64_t bytes, Account& account);
+  [[nodiscard]] bool CloseAccount(Account& account);
+  static int64_t InUse(const Account& account);
+  static int64_t Peak(const Account& account);
+
   int64_t limit() const { return limit_; }
-  int64_t in_use() const { return in_use_.load(std::memory_order_relaxed); }
+  int64_t in_use() const;
   int64_t peak() const { return peak_.load(std::memory_order_relaxed); }
   void ResetPeak() { peak_.store(in_use(), std::memory_order_relaxed); }
 
  private:
   const int64_t limit_;
-  std::atomic<int64_t> in_use_{0};
   std::atomic<int64_t> peak_{0};
+  std::atomic<Account*> accounts_{nullptr};  // a list that only grows
+  Account* const own_;                       // of Reserve and Release without an account
 };
 
 struct AllocatorStats {

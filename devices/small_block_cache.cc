@@ -35,7 +35,8 @@ struct ThreadCache {
   FreeList lists[kClasses];
   enum class State : uint8_t { kUnused, kActive, kEnded } state;
 };
-thread_local constinit ThreadCache thread_cache = {};
+// Small enough for the thread-local space that the loader keeps free for libraries, so no look-up is needed.
+__attribute__((tls_model("initial-exec"))) thread_local constinit ThreadCache thread_cache = {};
 
 // Gives the blocks of an ending thread back to the system.
 struct ThreadCacheDrain {

@@ -31,9 +31,13 @@ size_t ElementAlignment(DType dtype) { return IsPlainMemory(dtype) ? std::min<si
 
 bool IsAligned(const void* data, DType dtype) { return reinterpret_cast<uintptr_t>(data) % ElementAlignment(dtype) == 0; }
 
-absl::Status CheckElementType(DType dtype) {
-  if (IsValidDType(static_cast<int>(dtype)) && !IsRef(dtype)) return absl::OkStatus();
+absl::Status BadElementType(DType dtype) {
   return absl::InvalidArgumentError(absl::StrCat("a tensor cannot have the element type ", DTypeName(dtype)));
+}
+
+absl::Status TooLarge(DType dtype, const Shape& shape) {
+  return absl::ResourceExhaustedError(
+      absl::StrCat("a tensor ", DTypeName(dtype), shape.ToString(), " would take more than 2^63-1 bytes"));
 }
 
 absl::StatusOr<BufferRef> AllocateObjects(DType dtype, int64_t count, Allocator& allocator, int32_t node_id) {
@@ -141,26 +145,25 @@ std::string ElementText(DType dtype, const void* data, int64_t i) {
 }  // namespace
 
 absl::StatusOr<Tensor> Tensor::Allocate(DType dtype, Shape shape, Allocator& allocator, int32_t node_id) {
-  THALWEG_RETURN_IF_ERROR(CheckElementType(dtype));
+  if (ElementBytes(dtype) == 0 || IsRef(dtype)) return BadElementType(dtype);
   int64_t bytes;
-  if (!CheckedMul(shape.num_elements(), static_cast<int64_t>(ElementBytes(dtype)), &bytes)) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("a tensor ", DTypeName(dtype), shape.ToString(), " would take more than 2^63-1 bytes"));
-  }
-  THALWEG_ASSIGN_OR_RETURN(BufferRef buffer, IsPlainMemory(dtype)
-                                                 ? allocator.Allocate(bytes, node_id)
-                                                 : AllocateObjects(dtype, shape.num_elements(), allocator, node_id));
-  void* data = buffer->data();
-  return FromBuffer(dtype, std::move(shape), std::move(buffer), data);
+  if (!CheckedMul(shape.num_elements(), static_cast<int64_t>(ElementBytes(dtype)), &bytes)) return TooLarge(dtype, shape);
+  absl::StatusOr<BufferRef> buffer = IsPlainMemory(dtype)
+                                         ? allocator.Allocate(bytes, node_id)
+                                         : AllocateObjects(dtype, shape.num_elements(), allocator, node_id);
+  if (!buffer.ok()) return std::move(buffer).status();
+  absl::StatusOr<Tensor> result{absl::in_place};
+  result->dtype_ = dtype;
+  result->data_ = (*buffer)->data();
+  result->buffer_ = *std::move(buffer);
+  result->shape_ = std::move(shape);
+  return result;
 }
 
 absl::StatusOr<Tensor> Tensor::Wrap(void* data, DType dtype, Shape shape, std::function<void()> deleter, bool writable) {
-  THALWEG_RETURN_IF_ERROR(CheckElementType(dtype));
+  if (ElementBytes(dtype) == 0 || IsRef(dtype)) return BadElementType(dtype);
   int64_t bytes;
-  if (!CheckedMul(shape.num_elements(), static_cast<int64_t>(ElementBytes(dtype)), &bytes)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("wrapped memory ", DTypeName(dtype), shape.ToString(), " would take more than 2^63-1 bytes"));
-  }
+  if (!CheckedMul(shape.num_elements(), static_cast<int64_t>(ElementBytes(dtype)), &bytes)) return TooLarge(dtype, shape);
   if (data == nullptr && bytes > 0) return absl::InvalidArgumentError("the memory to wrap is null");
   if (!IsAligned(data, dtype)) {
     return absl::InvalidArgumentError(absl::StrCat("the memory to wrap is not aligned to ", ElementAlignment(dtype),

@@ -16,45 +16,44 @@ struct Info {
   const char* short_name;  // input grammar, op tables
   const char* attr_name;   // spelling in op declarations where it differs from `name`
   const char* proto_name;
-  uint8_t size;
   Class kind;
 };
 
 constexpr Info kInfo[kMaxValueDType + 1] = {
-    {"invalid", "", "", "DT_INVALID", 0, kNone},
-    {"float32", "f32", "float", "DT_FLOAT", 4, kFloat},
-    {"float64", "f64", "double", "DT_DOUBLE", 8, kFloat},
-    {"int32", "i32", "", "DT_INT32", 4, kInt},
-    {"uint8", "u8", "", "DT_UINT8", 1, kInt},
-    {"int16", "i16", "", "DT_INT16", 2, kInt},
-    {"int8", "i8", "", "DT_INT8", 1, kInt},
-    {"string", "str", "", "DT_STRING", 0, kOther},
-    {"complex64", "c64", "", "DT_COMPLEX64", 8, kCplx},
-    {"int64", "i64", "", "DT_INT64", 8, kInt},
-    {"bool", "b", "", "DT_BOOL", 1, kOther},
-    {"qint8", "", "", "DT_QINT8", 1, kQuant},
-    {"quint8", "", "", "DT_QUINT8", 1, kQuant},
-    {"qint32", "", "", "DT_QINT32", 4, kQuant},
-    {"bfloat16", "bf16", "", "DT_BFLOAT16", 2, kFloat},
-    {"qint16", "", "", "DT_QINT16", 2, kQuant},
-    {"quint16", "", "", "DT_QUINT16", 2, kQuant},
-    {"uint16", "u16", "", "DT_UINT16", 2, kInt},
-    {"complex128", "c128", "", "DT_COMPLEX128", 16, kCplx},
-    {"float16", "f16", "half", "DT_HALF", 2, kFloat},
-    {"resource", "", "", "DT_RESOURCE", 0, kOther},
-    {"variant", "", "", "DT_VARIANT", 0, kOther},
-    {"uint32", "u32", "", "DT_UINT32", 4, kInt},
-    {"uint64", "u64", "", "DT_UINT64", 8, kInt},
-    {"float8_e5m2", "", "", "DT_FLOAT8_E5M2", 1, kFloat},
-    {"float8_e4m3fn", "", "", "DT_FLOAT8_E4M3FN", 1, kFloat},
-    {"float8_e4m3fnuz", "", "", "DT_FLOAT8_E4M3FNUZ", 1, kFloat},
-    {"float8_e4m3b11fnuz", "", "", "DT_FLOAT8_E4M3B11FNUZ", 1, kFloat},
-    {"float8_e5m2fnuz", "", "", "DT_FLOAT8_E5M2FNUZ", 1, kFloat},
-    {"int4", "i4", "", "DT_INT4", 1, kOther},
-    {"uint4", "u4", "", "DT_UINT4", 1, kOther},
-    {"int2", "i2", "", "DT_INT2", 1, kOther},
-    {"uint2", "u2", "", "DT_UINT2", 1, kOther},
-    {"float4_e2m1fn", "", "", "DT_FLOAT4_E2M1FN", 1, kFloat},
+    {"invalid", "", "", "DT_INVALID", kNone},
+    {"float32", "f32", "float", "DT_FLOAT", kFloat},
+    {"float64", "f64", "double", "DT_DOUBLE", kFloat},
+    {"int32", "i32", "", "DT_INT32", kInt},
+    {"uint8", "u8", "", "DT_UINT8", kInt},
+    {"int16", "i16", "", "DT_INT16", kInt},
+    {"int8", "i8", "", "DT_INT8", kInt},
+    {"string", "str", "", "DT_STRING", kOther},
+    {"complex64", "c64", "", "DT_COMPLEX64", kCplx},
+    {"int64", "i64", "", "DT_INT64", kInt},
+    {"bool", "b", "", "DT_BOOL", kOther},
+    {"qint8", "", "", "DT_QINT8", kQuant},
+    {"quint8", "", "", "DT_QUINT8", kQuant},
+    {"qint32", "", "", "DT_QINT32", kQuant},
+    {"bfloat16", "bf16", "", "DT_BFLOAT16", kFloat},
+    {"qint16", "", "", "DT_QINT16", kQuant},
+    {"quint16", "", "", "DT_QUINT16", kQuant},
+    {"uint16", "u16", "", "DT_UINT16", kInt},
+    {"complex128", "c128", "", "DT_COMPLEX128", kCplx},
+    {"float16", "f16", "half", "DT_HALF", kFloat},
+    {"resource", "", "", "DT_RESOURCE", kOther},
+    {"variant", "", "", "DT_VARIANT", kOther},
+    {"uint32", "u32", "", "DT_UINT32", kInt},
+    {"uint64", "u64", "", "DT_UINT64", kInt},
+    {"float8_e5m2", "", "", "DT_FLOAT8_E5M2", kFloat},
+    {"float8_e4m3fn", "", "", "DT_FLOAT8_E4M3FN", kFloat},
+    {"float8_e4m3fnuz", "", "", "DT_FLOAT8_E4M3FNUZ", kFloat},
+    {"float8_e4m3b11fnuz", "", "", "DT_FLOAT8_E4M3B11FNUZ", kFloat},
+    {"float8_e5m2fnuz", "", "", "DT_FLOAT8_E5M2FNUZ", kFloat},
+    {"int4", "i4", "", "DT_INT4", kOther},
+    {"uint4", "u4", "", "DT_UINT4", kOther},
+    {"int2", "i2", "", "DT_INT2", kOther},
+    {"uint2", "u2", "", "DT_UINT2", kOther},
+    {"float4_e2m1fn", "", "", "DT_FLOAT4_E2M1FN", kFloat},
 };
 
 const Info* Find(DType t) {
@@ -97,11 +96,6 @@ absl::StatusOr<DType> ParseDType(absl::string_view text) {
   }
   return absl::InvalidArgumentError(absl::StrCat("'", text, "' is not an element type; known are float32 (f32), int32 (i32), "
                                                  "uint8 (u8), bool, string and so on: thalweg help dtypes lists them"));
-}
-
-size_t DTypeSize(DType t) {
-  const Info* info = Find(t);
-  return info ? info->size : 0;
 }
 
 bool IsFloating(DType t) { return ClassOf(t) == kFloat; }

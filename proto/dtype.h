@@ -75,7 +75,12 @@ std::string DTypeProtoName(DType t);
 
 // Bytes of one element in memory; 0 for string, resource, variant (their elements are C++ objects) and kInvalid.
 // 4-bit and 2-bit integers take one byte each.
-size_t DTypeSize(DType t);
+inline size_t DTypeSize(DType t) {
+  constexpr uint8_t kSizes[kMaxValueDType + 1] = {0, 4, 8, 4, 1, 2, 1, 0, 8, 8, 1, 1, 1, 4, 2, 2, 2,
+                                                  2, 16, 2, 0, 0, 4, 8, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+  const auto number = static_cast<uint32_t>(RemoveRef(t));
+  return number <= kMaxValueDType ? kSizes[number] : 0;
+}
 
 // True if elements are plain bytes that memcpy may copy (everything but string, resource, variant).
 inline bool IsPlainMemory(DType t) { return DTypeSize(t) > 0; }
