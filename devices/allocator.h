@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "thalweg/devices/buffer.h"
+#include "thalweg/proto/export.h"
 
 namespace thalweg {
 
@@ -22,7 +23,7 @@ inline constexpr size_t kBufferAlignment = 64;
 //
 // What is in use is kept in one account per holder, each on a cache line of its own, and summed when it is asked for:
 // a session has few allocators but many allocations, and an atomic addition is the dearest part of a small one.
-class MemoryBudget {
+class THALWEG_EXPORT MemoryBudget {
  public:
   class Account;
 
@@ -65,7 +66,7 @@ struct AllocatorStats {
   int64_t allocations = 0;  // since creation
 };
 
-class Allocator {
+class THALWEG_EXPORT Allocator {
  public:
   virtual ~Allocator() = default;
   virtual absl::string_view name() const = 0;
@@ -78,9 +79,9 @@ class Allocator {
 };
 
 // Host memory with a size-class cache, charged to `budget` (which must not be null).
-std::shared_ptr<Allocator> MakeHostAllocator(std::string name, std::shared_ptr<MemoryBudget> budget);
+THALWEG_EXPORT std::shared_ptr<Allocator> MakeHostAllocator(std::string name, std::shared_ptr<MemoryBudget> budget);
 
 // The process-wide host allocator without a limit, for tensors made outside any session (feeds, tests).
-Allocator& DefaultHostAllocator();
+THALWEG_EXPORT Allocator& DefaultHostAllocator();
 
 }  // namespace thalweg

@@ -10,12 +10,14 @@
 #include <cstdint>
 #include <utility>
 
+#include "thalweg/proto/export.h"
+
 namespace thalweg {
 
 // Where the bytes are. Device memory may not be touched by host code: dereferencing it faults.
 enum class MemoryKind : uint8_t { kHost, kDevice };
 
-class Buffer {
+class THALWEG_EXPORT Buffer {
  public:
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;

@@ -8,12 +8,13 @@
 
 #include "absl/strings/string_view.h"
 #include "thalweg/proto/dtype.h"
+#include "thalweg/proto/export.h"
 
 namespace thalweg {
 
 // Something that outlives a node's execution: a variable, a queue, a TensorArray. Lives in containers of the resource
 // manager (ops/step_services.h). Implementations lock themselves; every method may be called from any thread.
-class Resource {
+class THALWEG_EXPORT Resource {
  public:
   virtual ~Resource() = default;
   // What it is and which state it is in, for error messages: "variable 'w' float32[3,4]".
@@ -32,7 +33,7 @@ struct ResourceHandle {
 };
 
 // The value of an element of a variant tensor.
-class VariantValue {
+class THALWEG_EXPORT VariantValue {
  public:
   virtual ~VariantValue() = default;
   virtual absl::string_view type_name() const = 0;

@@ -17,12 +17,13 @@
 #include "thalweg/devices/buffer.h"
 #include "thalweg/devices/object.h"
 #include "thalweg/proto/dtype.h"
+#include "thalweg/proto/export.h"
 #include "thalweg/proto/shape.h"
 #include "thalweg/proto/tensor_literal.h"
 
 namespace thalweg {
 
-class Tensor {
+class THALWEG_EXPORT Tensor {
  public:
   Tensor() = default;
 
@@ -101,7 +102,7 @@ class Tensor {
   Shape shape_;
 };
 
-absl::Status ScalarAccessError(const Tensor& t, DType wanted);
+THALWEG_EXPORT absl::Status ScalarAccessError(const Tensor& t, DType wanted);
 
 template <typename T>
 absl::StatusOr<T> Tensor::scalar() const {

@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "thalweg/proto/export.h"
 #include "thalweg/proto/numeric_types.h"
 
 namespace thalweg {
@@ -61,17 +62,17 @@ inline DType RemoveRef(DType t) { return IsRef(t) ? static_cast<DType>(static_ca
 inline DType MakeRef(DType t) { return IsRef(t) ? t : static_cast<DType>(static_cast<int>(t) + kRefDTypeOffset); }
 
 // True for a number that names an element type, reference types included; false for kInvalid.
-bool IsValidDType(int number);
+THALWEG_EXPORT bool IsValidDType(int number);
 
 // "float32", "int64", "string"; a reference type has the suffix "_ref". Never fails ("invalid(77)").
-std::string DTypeName(DType t);
+THALWEG_EXPORT std::string DTypeName(DType t);
 
 // Accepts the names printed by DTypeName, the short forms of input grammar and op tables ("f32", "i64", "bf16", "str"),
 // the attribute spellings ("float", "double", "half") and the protobuf names ("DT_FLOAT").
-absl::StatusOr<DType> ParseDType(absl::string_view text);
+THALWEG_EXPORT absl::StatusOr<DType> ParseDType(absl::string_view text);
 
 // "DT_FLOAT" and the like, as written in text graphs.
-std::string DTypeProtoName(DType t);
+THALWEG_EXPORT std::string DTypeProtoName(DType t);
 
 // Bytes of one element in memory; 0 for string, resource, variant (their elements are C++ objects) and kInvalid.
 // 4-bit and 2-bit integers take one byte each.
@@ -84,13 +85,13 @@ inline size_t DTypeSize(DType t) {
 
 // True if elements are plain bytes that memcpy may copy (everything but string, resource, variant).
 inline bool IsPlainMemory(DType t) { return DTypeSize(t) > 0; }
-bool IsFloating(DType t);         // float16, bfloat16, float32, float64, float8 kinds
-bool IsInteger(DType t);          // signed and unsigned integers of 8 to 64 bits (not bool, not quantized)
-bool IsComplex(DType t);
-bool IsQuantized(DType t);
+THALWEG_EXPORT bool IsFloating(DType t);         // float16, bfloat16, float32, float64, float8 kinds
+THALWEG_EXPORT bool IsInteger(DType t);          // signed and unsigned integers of 8 to 64 bits (not bool, not quantized)
+THALWEG_EXPORT bool IsComplex(DType t);
+THALWEG_EXPORT bool IsQuantized(DType t);
 
 // Prints a list as "[float32, int32]".
-std::string DTypeListString(absl::Span<const DType> types);
+THALWEG_EXPORT std::string DTypeListString(absl::Span<const DType> types);
 
 // C++ element type -> DType. `DTypeOf<float>::value == DType::kFloat32`.
 template <typename T> struct DTypeOf;

@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "thalweg/proto/export.h"
 
 namespace thalweg {
 
@@ -26,7 +27,7 @@ inline bool CheckedSub(int64_t a, int64_t b, int64_t* out) { return !__builtin_s
 using Dims = absl::InlinedVector<int64_t, 5>;
 
 // The shape of a tensor: dimensions >= 0, rank <= kMaxRank, element count < 2^63.
-class Shape {
+class THALWEG_EXPORT Shape {
  public:
   Shape() = default;  // a scalar: rank 0, one element
 
@@ -61,7 +62,7 @@ inline constexpr int64_t kUnknownDim = -1;
 inline bool IsKnownDim(int64_t d) { return d >= 0; }
 inline bool IsSymbol(int64_t d) { return d < kUnknownDim; }
 
-class PartialShape {
+class THALWEG_EXPORT PartialShape {
  public:
   PartialShape() = default;  // unknown rank
   static PartialShape UnknownOfRank(int rank);
@@ -101,9 +102,9 @@ class PartialShape {
 };
 
 // Axis handling in one place (robustness rule 10): maps axis in [-rank, rank) to [0, rank).
-absl::StatusOr<int> NormalizeAxis(int64_t axis, int rank, const char* what = "axis");
+THALWEG_EXPORT absl::StatusOr<int> NormalizeAxis(int64_t axis, int rank, const char* what = "axis");
 
 // The shape that two operands broadcast to (NumPy rules); InvalidArgument naming both shapes if they do not fit.
-absl::StatusOr<Shape> BroadcastShapes(const Shape& a, const Shape& b);
+THALWEG_EXPORT absl::StatusOr<Shape> BroadcastShapes(const Shape& a, const Shape& b);
 
 }  // namespace thalweg

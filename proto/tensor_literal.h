@@ -13,13 +13,14 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "thalweg/proto/dtype.h"
+#include "thalweg/proto/export.h"
 #include "thalweg/proto/shape.h"
 
 namespace thalweg {
 
 class TensorProto;  // the generated message; defined in thalweg/tensor.pb.h
 
-struct TensorLiteral {
+struct THALWEG_EXPORT TensorLiteral {
   DType dtype = DType::kInvalid;
   Shape shape;
   absl::string_view content;            // plain types: stored elements, at most shape.num_elements() of them

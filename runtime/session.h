@@ -22,7 +22,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "thalweg/devices/tensor.h"
-#include "thalweg/runtime/export.h"
+#include "thalweg/proto/export.h"
 #include "thalweg/runtime/trace.h"
 
 namespace thalweg {

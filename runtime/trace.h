@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "thalweg/runtime/export.h"
+#include "thalweg/proto/export.h"
 
 namespace thalweg {
 

@@ -22,6 +22,9 @@ if [[ ${#missing[@]} == 0 ]]; then
 fi
 
 echo "setup: installing ${missing[*]}"
+log=$(mktemp)
 as_root apt-get -qq update
-as_root apt-get -qq -o Dpkg::Use-Pty=0 install -y --no-install-recommends "${missing[@]}" > /dev/null
+as_root apt-get -qq -o Dpkg::Use-Pty=0 install -y --no-install-recommends "${missing[@]}" > "$log" 2>&1 ||
+  { tail -n 30 "$log" >&2; exit 1; }
+rm -f "$log"
 echo "setup: installed ${#missing[@]} packages"

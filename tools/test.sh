@@ -21,6 +21,7 @@ jobs=${JOBS:-$(nproc)}
 quiet=(--quiet)  # of ninja: a line per file helps only whoever watches
 [[ -t 1 ]] && quiet=()
 conformance=${THALWEG_CONFORMANCE:-$root/../shared/conformance}
+python=/usr/bin/python3  # Debian's, which has Debian's numpy
 logs=$root/build/logs
 mkdir -p "$logs"
 rm -rf "${logs:?}"/*
@@ -95,7 +96,7 @@ unit_tests() {
 run_conformance() {
   local suite=$1 preset=$2
   shift 2
-  python3 tests/conformance/run_conformance.py --suite "$suite" --bin "build/$preset/thalweg" --root "$conformance" \
+  "$python" tests/conformance/run_conformance.py --suite "$suite" --bin "build/$preset/thalweg" --root "$conformance" \
     --jobs "$jobs" "$@"
 }
 
@@ -111,8 +112,8 @@ conformance_step() {
 # ---- stages ------------------------------------------------------------------------------------------------------------
 
 stage_rules() {
-  step "layers" python3 tools/check_layers.py
-  step "documents" python3 tools/check_docs.py
+  step "layers" "$python" tools/check_layers.py
+  step "documents" "$python" tools/check_docs.py
 }
 
 stage_release() {
