@@ -1,7 +1,9 @@
 #include "thalweg/graph/compile_graph.h"
 
+#include <algorithm>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "thalweg/graph/passes/pass_list.h"
 #include "thalweg/graph/passes/pass_runner.h"
 #include "thalweg/graph/prune.h"
@@ -9,25 +11,69 @@
 namespace thalweg {
 namespace {
 
+// Steps that see different parts of the graph must agree on where state lives (C21).
+absl::StatusOr<PlacementOptions> WithStatePlacement(const Graph& loaded, const CompileRequest& request) {
+  PlacementOptions options = request.placement;
+  if (request.devices.size() < 2) return options;
+  THALWEG_ASSIGN_OR_RETURN(auto state, PlaceState(loaded, request.devices, *request.kernels, options));
+  for (auto& [name, device] : state) options.stateful_assignments.try_emplace(name, device);
+  return options;
+}
+
+// The same facts about renumbered nodes. Facts are shared by many records and mostly name no nodes.
+class FactRenumberer {
+ public:
+  explicit FactRenumberer(const std::vector<NodeId>& new_ids) : new_ids_(new_ids) {}
+
+  std::shared_ptr<const CandidateFacts> Renumber(const std::shared_ptr<const CandidateFacts>& facts) {
+    if (facts == nullptr) return facts;
+    auto [it, is_new] = renumbered_.try_emplace(facts.get(), facts);
+    if (!is_new) return it->second;
+    const bool names_nodes = std::any_of(facts->begin(), facts->end(), [](const CandidateFact& f) { return f.source != kNoNode; });
+    if (!names_nodes) return facts;
+    auto copy = std::make_shared<CandidateFacts>(*facts);
+    for (CandidateFact& fact : *copy) {
+      if (fact.source != kNoNode) fact.source = new_ids_[fact.source];
+    }
+    return it->second = std::move(copy);
+  }
+
+ private:
+  const std::vector<NodeId>& new_ids_;
+  absl::flat_hash_map<const CandidateFacts*, std::shared_ptr<const CandidateFacts>> renumbered_;
+};
+
 // Drops removed nodes and renumbers everything that names nodes.
 absl::Status Compact(const Graph& graph, CompiledGraph* out) {
   std::vector<NodeId> new_ids;
   THALWEG_ASSIGN_OR_RETURN(out->graph, graph.Compacted(&new_ids));
+  const auto renumber = [&new_ids](NodeId* id) { *id = *id == kNoNode ? kNoNode : new_ids[*id]; };
+  FactRenumberer facts(new_ids);
   std::vector<DecisionRecord> records(out->graph.num_nodes());
   for (NodeId old = 0; old < graph.num_nodes(); ++old) {
     if (new_ids[old] == kNoNode) continue;
     DecisionRecord& record = records[new_ids[old]];
     record = std::move(out->placement.records[old]);
-    if (record.group != kNoNode) record.group = new_ids[record.group];
+    record.candidates = facts.Renumber(record.candidates);
+    renumber(&record.follows);
+    renumber(&record.group);
   }
   out->placement.records = std::move(records);
   for (Transfer& transfer : out->transfers) {
-    transfer.source.node = new_ids[transfer.source.node];
-    transfer.send = new_ids[transfer.send];
-    transfer.recv = new_ids[transfer.recv];
-    for (NodeId& consumer : transfer.consumers) consumer = new_ids[consumer];
+    for (NodeId* id : {&transfer.source.node, &transfer.send, &transfer.recv}) renumber(id);
+    for (NodeId& consumer : transfer.consumers) renumber(&consumer);
   }
   return absl::OkStatus();
+}
+
+void FillTransferBytes(CompiledGraph* compiled) {
+  for (Transfer& transfer : compiled->transfers) {
+    const Endpoint value = compiled->graph.node(transfer.send).inputs[0];
+    const int64_t elements = compiled->shapes.output(value).NumElementsOrUnknown();
+    const auto element_size = static_cast<int64_t>(DTypeSize(transfer.dtype));
+    int64_t bytes = 0;
+    if (elements >= 0 && element_size > 0 && CheckedMul(elements, element_size, &bytes)) transfer.bytes = bytes;
+  }
 }
 
 }  // namespace
@@ -46,6 +92,7 @@ absl::StatusOr<CompiledGraph> CompileGraph(const Graph& loaded, const CompileReq
   // Number what is left in topological order.
   THALWEG_RETURN_IF_ERROR(Compact(graph, &out));
   out.shapes = InferShapes(out.graph, {}, nullptr);
+  FillTransferBytes(&out);
   return out;
 }
 

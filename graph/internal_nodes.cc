@@ -15,4 +15,8 @@ absl::StatusOr<Node> NewInternalNode(const Graph& graph, absl::string_view op) {
   return node;
 }
 
+bool IsStepBoundary(const Node& node) {
+  return node.schema != nullptr && (node.schema->role == OpRole::kArg || node.schema->role == OpRole::kRetval);
+}
+
 }  // namespace thalweg
