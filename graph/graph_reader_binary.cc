@@ -1,0 +1,188 @@
+#include <algorithm>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "google/protobuf/io/coded_stream.h"
+#include "thalweg/function.pb.h"
+#include "thalweg/graph/attr_decode.h"
+#include "thalweg/graph/findings.h"
+#include "thalweg/graph/graph_reader.h"
+#include "thalweg/graph/wire_reader.h"
+#include "thalweg/versions.pb.h"
+
+namespace thalweg {
+namespace {
+
+// Field numbers of the messages that are taken apart here.
+enum GraphField { kGraphNode = 1, kGraphLibrary = 2, kGraphVersion = 3, kGraphVersions = 4, kGraphDebugInfo = 5 };
+enum NodeField { kNodeName = 1, kNodeOp = 2, kNodeInput = 3, kNodeDevice = 4, kNodeAttr = 5 };
+enum MapEntryField { kEntryKey = 1, kEntryValue = 2 };
+enum LibraryField { kLibraryFunction = 1, kLibraryGradient = 2 };
+
+constexpr size_t kReleaseStep = 4 << 20;
+
+class BinaryGraphReader {
+ public:
+  BinaryGraphReader(const GraphBytes& source, const LoadLimits& limits, GraphSink& sink)
+      : source_(source), limits_(limits), sink_(sink) {}
+
+  absl::Status Read() {
+    THALWEG_RETURN_IF_ERROR(CountNodes());
+    WireReader reader(source_.bytes);
+    size_t released = 0;
+    for (WireField field; reader.Next(&field);) {
+      THALWEG_RETURN_IF_ERROR(ReadGraphField(field, reader.offset() - field.encoded.size()));
+      if (source_.file != nullptr && reader.offset() - released >= kReleaseStep) {
+        released = reader.offset();
+        source_.file->ReleasePages(released);
+      }
+    }
+    return reader.status();
+  }
+
+ private:
+  // A first walk over the outermost fields: their lengths are right, and the number of nodes is known.
+  absl::Status CountNodes() {
+    WireReader reader(source_.bytes);
+    int64_t nodes = 0;
+    bool any_known = false;
+    for (WireField field; reader.Next(&field);) {
+      const bool known = field.type == (field.number == kGraphVersion ? WireType::kVarint : WireType::kBytes) &&
+                         field.number <= kGraphDebugInfo;
+      any_known = any_known || known;
+      nodes += field.Is(kGraphNode, WireType::kBytes);
+    }
+    THALWEG_RETURN_IF_ERROR(reader.status());
+    if (!any_known) return absl::InvalidArgumentError("not a GraphDef: none of its fields is there");
+    if (nodes > limits_.max_nodes) {
+      return absl::ResourceExhaustedError(absl::StrCat("the graph has ", nodes, " nodes, more than the limit of ", limits_.max_nodes));
+    }
+    if (source_.file != nullptr) source_.file->ReleasePages(source_.bytes.size());
+    sink_.OnNodeCount(nodes);
+    return absl::OkStatus();
+  }
+
+  absl::Status ReadGraphField(const WireField& field, uint64_t offset) {
+    if (field.type != WireType::kBytes) return absl::OkStatus();  // `version` is obsolete, others are unknown
+    switch (field.number) {
+      case kGraphNode:
+        return ReadNode(field.bytes, offset);
+      case kGraphLibrary:
+        return ReadLibrary(field.bytes, offset);
+      case kGraphVersions:
+        return ReadVersions(field.bytes, offset);
+      default:
+        return absl::OkStatus();
+    }
+  }
+
+  absl::Status ReadNode(absl::string_view bytes, uint64_t offset) {
+    node_.Clear();
+    WireReader reader(bytes);
+    for (WireField field; reader.Next(&field);) {
+      if (field.type != WireType::kBytes) continue;
+      switch (field.number) {
+        case kNodeName:
+          node_.name = field.bytes;
+          break;
+        case kNodeOp:
+          node_.op = field.bytes;
+          break;
+        case kNodeInput:
+          node_.inputs.push_back(field.bytes);
+          break;
+        case kNodeDevice:
+          node_.device = field.bytes;
+          break;
+        case kNodeAttr:
+          if (const absl::Status status = ReadAttr(field.bytes); !status.ok()) return InNode(status, offset);
+          break;
+        default:
+          break;
+      }
+    }
+    if (!reader.status().ok()) return InNode(reader.status(), offset);
+    sink_.OnNode(node_);
+    return absl::OkStatus();
+  }
+
+  absl::Status ReadAttr(absl::string_view entry) {
+    absl::string_view key, value;
+    WireReader reader(entry);
+    for (WireField field; reader.Next(&field);) {
+      if (field.Is(kEntryKey, WireType::kBytes)) key = field.bytes;
+      if (field.Is(kEntryValue, WireType::kBytes)) value = field.bytes;
+    }
+    THALWEG_RETURN_IF_ERROR(reader.status());
+    absl::StatusOr<Attr> attr = DecodeAttrBytes(value, source_.owner, limits_.max_nesting);
+    if (attr.status().code() == absl::StatusCode::kDataLoss) {
+      return absl::DataLossError(absl::StrCat("attribute ", Quoted(key), ": ", attr.status().message()));
+    }
+    node_.attrs.push_back({key, std::move(attr)});
+    return absl::OkStatus();
+  }
+
+  absl::Status InNode(const absl::Status& status, uint64_t offset) const {
+    return absl::DataLossError(absl::StrCat("inside the node that starts at byte ", offset, " of the file",
+                                            node_.name.empty() ? "" : absl::StrCat(" (", Quoted(node_.name), ")"), ": ", status.message()));
+  }
+
+  absl::Status ReadLibrary(absl::string_view bytes, uint64_t offset) {
+    WireReader reader(bytes);
+    for (WireField field; reader.Next(&field);) {
+      if (field.Is(kLibraryFunction, WireType::kBytes)) {
+        auto function = std::make_shared<FunctionDef>();
+        if (!Parse(field.bytes, function.get())) return NotParsed("a function of the library", offset);
+        sink_.OnFunction(std::move(function));
+      } else if (field.Is(kLibraryGradient, WireType::kBytes)) {
+        GradientDef gradient;
+        if (!Parse(field.bytes, &gradient)) return NotParsed("a gradient of the library", offset);
+        sink_.OnGradient(gradient.function_name(), gradient.gradient_func());
+      }
+    }
+    if (reader.status().ok()) return absl::OkStatus();
+    return absl::DataLossError(absl::StrCat("inside the function library at byte ", offset, " of the file: ", reader.status().message()));
+  }
+
+  absl::Status ReadVersions(absl::string_view bytes, uint64_t offset) {
+    VersionDef message;
+    if (!Parse(bytes, &message)) return NotParsed("the version information", offset);
+    GraphVersions versions;
+    versions.producer = message.producer();
+    versions.min_consumer = message.min_consumer();
+    versions.bad_consumers.assign(message.bad_consumers().begin(), message.bad_consumers().end());
+    sink_.OnVersions(versions);
+    return absl::OkStatus();
+  }
+
+  bool Parse(absl::string_view bytes, google::protobuf::MessageLite* message) const {
+    if (bytes.size() > static_cast<size_t>(std::numeric_limits<int>::max())) return false;
+    google::protobuf::io::CodedInputStream input(reinterpret_cast<const uint8_t*>(bytes.data()), static_cast<int>(bytes.size()));
+    input.SetRecursionLimit(limits_.max_nesting);
+    return message->ParseFromCodedStream(&input) && input.ConsumedEntireMessage();
+  }
+
+  absl::Status NotParsed(absl::string_view what, uint64_t offset) const {
+    return absl::DataLossError(absl::StrCat("corrupt: ", what, " near byte ", offset, " cannot be parsed, or nests deeper than ",
+                                            limits_.max_nesting, " levels"));
+  }
+
+  const GraphBytes& source_;
+  const LoadLimits& limits_;
+  GraphSink& sink_;
+  RawNode node_;  // reused, for its vectors
+};
+
+}  // namespace
+
+void RawNode::Clear() {
+  name = op = device = absl::string_view();
+  inputs.clear();
+  attrs.clear();
+}
+
+absl::Status ReadBinaryGraph(const GraphBytes& source, const LoadLimits& limits, GraphSink& sink) {
+  return BinaryGraphReader(source, limits, sink).Read();
+}
+
+}  // namespace thalweg

@@ -1,0 +1,196 @@
+#include "thalweg/graph/shape_inference.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "thalweg/graph/findings.h"
+
+namespace thalweg {
+
+// Longest constant vector that is followed as a value; shapes have at most kMaxRank dims.
+constexpr int64_t kMostTrackedElements = kMaxRank;
+
+class ShapeInferrer {
+ public:
+  ShapeInferrer(const Graph& graph, const ShapeInferenceOptions& options, std::vector<Finding>* findings)
+      : graph_(graph), options_(options), findings_(findings) {}
+
+  InferredShapes Run() {
+    Allocate();
+    const absl::StatusOr<std::vector<NodeId>> order = graph_.TopologicalOrder();
+    if (!order.ok()) return std::move(result_);  // reported where cycles are looked for
+    done_.assign(graph_.num_nodes(), false);
+    for (const NodeId id : *order) {
+      InferNode(id);
+      done_[id] = true;
+    }
+    return std::move(result_);
+  }
+
+ private:
+  void Allocate() {
+    result_.offsets_.reserve(graph_.num_nodes() + 1);
+    int32_t outputs = 0;
+    for (const Node& node : graph_.nodes()) {
+      result_.offsets_.push_back(outputs);
+      outputs += node.removed ? 0 : node.num_outputs();
+    }
+    result_.offsets_.push_back(outputs);
+    result_.shapes_.resize(outputs);
+    result_.fact_index_.resize(outputs, 0);
+    result_.facts_.resize(1);
+  }
+
+  void InferNode(NodeId id) {
+    const Node& node = graph_.node(id);
+    if (node.num_outputs() == 0 && node.num_data_inputs == 0) return;
+    const bool carried_by_loop = GatherInputs(node);
+    if (node.schema == nullptr || node.schema->shape_fn == nullptr || carried_by_loop) {
+      SetUnknown(id, carried_by_loop);
+    } else {
+      ShapeContext context(node.node_attrs(), types_, shapes_, literals_, values_, node.num_outputs(), &next_symbol_);
+      const absl::Status status = node.schema->shape_fn(context);
+      if (!status.ok() && !IsWhollyFed(id)) Report(id, status);
+      for (int i = 0; i < node.num_outputs(); ++i) {
+        if (status.ok()) SetOutput(id, i, context.output(i), context.output_value(i));
+        else SetOutput(id, i, PartialShape(), std::nullopt);
+      }
+      if (status.ok()) PassLiterals(id);
+    }
+    ApplyOverrides(id);
+  }
+
+  // Collects what is known of the node's inputs. True if one of them comes from a later node: the value that a loop carries.
+  bool GatherInputs(const Node& node) {
+    types_.clear();
+    shapes_.clear();
+    literals_.clear();
+    values_.clear();
+    bool carried_by_loop = false;
+    for (const Endpoint input : node.data_inputs()) {
+      types_.push_back(RemoveRef(graph_.node(input.node).output_types[input.port]));
+      if (!done_[input.node]) {
+        carried_by_loop = true;
+        shapes_.emplace_back();
+        literals_.emplace_back();
+        values_.emplace_back();
+      } else {
+        shapes_.push_back(result_.output(input));
+        literals_.push_back(result_.literal(input));
+        values_.push_back(result_.value(input));
+      }
+    }
+    return carried_by_loop;
+  }
+
+  // Merge's second output, the index of the input that arrived, is a scalar whatever the loop carries.
+  void SetUnknown(NodeId id, bool is_loop_merge) {
+    for (int i = 0; i < graph_.node(id).num_outputs(); ++i) {
+      SetOutput(id, i, is_loop_merge && i == 1 ? PartialShape::Known(Shape()) : PartialShape(), std::nullopt);
+    }
+  }
+
+  void SetOutput(NodeId id, int port, PartialShape shape, SymbolicValue value) {
+    if (shape.has_rank()) {
+      for (int d = 0; d < shape.rank(); ++d) {
+        if (shape.dim(d) == kUnknownDim) shape.set_dim(d, next_symbol_--);
+      }
+    }
+    const int32_t output = result_.offsets_[id] + port;
+    result_.shapes_[output] = std::move(shape);
+    if (value.has_value()) FactsOf(output).value = std::move(value);
+  }
+
+  InferredShapes::Facts& FactsOf(int32_t output) {
+    int32_t& index = result_.fact_index_[output];
+    if (index == 0) {
+      index = static_cast<int32_t>(result_.facts_.size());
+      result_.facts_.emplace_back();
+    }
+    return result_.facts_[index];
+  }
+
+  // Constants, and ops whose output 0 is their input 0.
+  void PassLiterals(NodeId id) {
+    static const auto& kPassing = *new absl::flat_hash_set<absl::string_view>{"Identity", "StopGradient", "PreventGradient", "Snapshot",
+                                                                              "Enter", "Exit"};
+    const Node& node = graph_.node(id);
+    if (node.num_outputs() != 1) return;
+    if (node.is("Const")) {
+      const auto* literal = std::get_if<TensorLiteralPtr>(node.attrs.Find("value"));
+      if (literal != nullptr && *literal != nullptr) SetLiteral(id, *literal);
+    } else if (!literals_.empty() && literals_[0] != nullptr && kPassing.contains(node.op)) {
+      SetLiteral(id, literals_[0]);
+    }
+  }
+
+  void SetLiteral(NodeId id, const TensorLiteralPtr& literal) {
+    InferredShapes::Facts& facts = FactsOf(result_.offsets_[id]);
+    facts.literal = literal;
+    if (facts.value.has_value() || literal->shape.rank() > 1 || literal->shape.num_elements() > kMostTrackedElements) return;
+    const absl::StatusOr<std::vector<int64_t>> ints = literal->ToInt64s(kMostTrackedElements);
+    if (!ints.ok()) return;
+    // Negative elements mean "unknown" in shapes; anything else negative is no size.
+    if (std::any_of(ints->begin(), ints->end(), [](int64_t v) { return v < kUnknownDim; })) return;
+    facts.value = Dims(ints->begin(), ints->end());
+  }
+
+  bool IsWhollyFed(NodeId id) const {
+    if (options_.overrides.empty() || graph_.node(id).num_outputs() == 0) return false;
+    for (int i = 0; i < graph_.node(id).num_outputs(); ++i) {
+      if (!options_.overrides.contains(Endpoint{id, i})) return false;
+    }
+    return true;
+  }
+
+  // A fed tensor has the shape of the feed, and no value that was known before.
+  void ApplyOverrides(NodeId id) {
+    if (options_.overrides.empty()) return;
+    for (int i = 0; i < graph_.node(id).num_outputs(); ++i) {
+      const auto found = options_.overrides.find(Endpoint{id, i});
+      if (found == options_.overrides.end()) continue;
+      result_.fact_index_[result_.offsets_[id] + i] = 0;
+      SetOutput(id, i, found->second, std::nullopt);
+    }
+  }
+
+  void Report(NodeId id, const absl::Status& status) {
+    if (findings_ == nullptr) return;
+    const Node& node = graph_.node(id);
+    Finding finding;
+    finding.code = status.code();
+    finding.kind = "shape";
+    finding.node = std::string(node.name);
+    finding.op = std::string(node.op);
+    finding.node_id = id;
+    finding.message = absl::StrCat(NodeLabel(node), ": ", status.message(), "; input shapes: ", InputShapes());
+    findings_->push_back(std::move(finding));
+  }
+
+  std::string InputShapes() const {
+    constexpr size_t kMostShown = 8;
+    std::vector<std::string> texts;
+    for (size_t i = 0; i < std::min(shapes_.size(), kMostShown); ++i) texts.push_back(shapes_[i].ToString());
+    if (shapes_.size() > kMostShown) texts.push_back(absl::StrCat(shapes_.size() - kMostShown, " more"));
+    return texts.empty() ? "none" : absl::StrJoin(texts, ", ");
+  }
+
+  const Graph& graph_;
+  const ShapeInferenceOptions& options_;
+  std::vector<Finding>* findings_;
+  InferredShapes result_;
+  std::vector<bool> done_;
+  int64_t next_symbol_ = kUnknownDim - 1;
+  // The inputs of the node at hand; kept for their memory.
+  std::vector<DType> types_;
+  std::vector<PartialShape> shapes_;
+  std::vector<TensorLiteralPtr> literals_;
+  std::vector<SymbolicValue> values_;
+};
+
+InferredShapes InferShapes(const Graph& graph, const ShapeInferenceOptions& options, std::vector<Finding>* findings) {
+  return ShapeInferrer(graph, options, findings).Run();
+}
+
+}  // namespace thalweg
