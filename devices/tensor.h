@@ -34,11 +34,14 @@ class THALWEG_EXPORT Tensor {
 
   // Memory of the caller, not copied: `data` holds shape.num_elements() elements and stays valid until `deleter` is
   // called, which happens exactly once, on whichever thread drops the last tensor that shares it. Any alignment that
-  // suits the element type is fine. `writable` allows kernels to compute in place when they are the last user.
-  static absl::StatusOr<Tensor> Wrap(void* data, DType dtype, Shape shape, std::function<void()> deleter, bool writable = false);
+  // suits the element type is fine. `writable` allows kernels to compute in place when they are the last user. On an
+  // error (InvalidArgument for a bad type, null or misaligned memory) the deleter is not called.
+  static absl::StatusOr<Tensor> Wrap(void* data, DType dtype, Shape shape, std::function<void()> deleter,
+                                     bool writable = false);
 
   // A tensor of a literal's value, in host memory. Large plain contents are shared with the literal, not copied.
-  static absl::StatusOr<Tensor> FromLiteral(const TensorLiteralPtr& literal, Allocator& allocator = DefaultHostAllocator());
+  static absl::StatusOr<Tensor> FromLiteral(const TensorLiteralPtr& literal,
+                                            Allocator& allocator = DefaultHostAllocator());
   // The reverse; shares the buffer. Unimplemented for resources and variants.
   absl::StatusOr<TensorLiteralPtr> ToLiteral() const;
 
@@ -66,12 +69,13 @@ class THALWEG_EXPORT Tensor {
   template <typename T>
   absl::Span<const T> flat() const {
     if (dtype_ != DTypeOf<T>::value) return {};
-    return {static_cast<const T*>(data_), static_cast<size_t>(shape_.num_elements())};
+    // Spelt out: braces would make a Span<const bool> of a list of two bools.
+    return absl::Span<const T>(static_cast<const T*>(data_), static_cast<size_t>(shape_.num_elements()));
   }
   template <typename T>
   absl::Span<T> mutable_flat() {
     if (dtype_ != DTypeOf<T>::value) return {};
-    return {static_cast<T*>(data_), static_cast<size_t>(shape_.num_elements())};
+    return absl::Span<T>(static_cast<T*>(data_), static_cast<size_t>(shape_.num_elements()));
   }
   // The element of a scalar (rank 0). InvalidArgument for another rank or dtype.
   template <typename T>
