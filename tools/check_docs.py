@@ -4,8 +4,9 @@
     tools/check_docs.py              prints every name that is not there; exit 1 if there is one
 
 A word in backticks counts as a path if it starts with a folder of this repository or ends like a source file. It may be
-relative to the document or to the root, and may hold wildcards. Paths below build/ and ../shared are not looked up. A flag
-is a word in backticks that starts with "--"; it must stand in the sources of tools/ or in a script there.
+relative to the document or to the root, and may hold wildcards. Paths below build/, ../shared and thalweg/ (generated
+headers) are not looked up. A flag is a word in backticks that starts with "--"; it must stand in the sources of tools/ or
+in a script there.
 """
 import pathlib
 import re
@@ -27,7 +28,7 @@ def documents():
 
 
 def is_path(word, top_level):
-    if not PATH.fullmatch(word) or word.startswith(("build/", "../shared", "/")):
+    if not PATH.fullmatch(word) or word.startswith(("build/", "../shared", "/", ".", "thalweg/")):
         return False
     return word.split("/")[0] in top_level and "/" in word or word.endswith(SOURCE_ENDINGS)
 
