@@ -19,7 +19,13 @@ int64_t ChargeOf(int64_t bytes) {
   return std::max(kLine, (bytes + kLine - 1) / kLine * kLine);
 }
 
-constexpr int64_t kLargestRequest = int64_t{1} << 60;
+constexpr int64_t kLargestRequest = int64_t{1} << 47;  // more than a process can address
+
+// Free memory that an allocator holds back at most; never more than its budget allows to be in use.
+int64_t CacheLimit(const MemoryBudget& budget) {
+  constexpr int64_t kMostCached = int64_t{512} << 20;
+  return budget.limit() > 0 ? std::min(kMostCached, budget.limit()) : kMostCached;
+}
 
 inline void RaiseTo(std::atomic<int64_t>& peak, int64_t value) {
   int64_t seen = peak.load(std::memory_order_relaxed);
@@ -98,7 +104,7 @@ namespace {
 class HostArena {
  public:
   explicit HostArena(std::shared_ptr<MemoryBudget> budget)
-      : budget_(std::move(budget)), account_(budget_->OpenAccount()) {}
+      : budget_(std::move(budget)), account_(budget_->OpenAccount()), large_(CacheLimit(*budget_)) {}
 
   // False if the budget's limit would be passed.
   bool Charge(int64_t bytes) { return budget_->Reserve(bytes, account_); }

@@ -10,8 +10,6 @@ namespace {
 
 constexpr size_t kUnit = 1024;
 constexpr size_t kMaxCachedBlock = size_t{64} << 20;
-// Free memory that one allocator holds back at most. Above it, blocks are returned to the system at once.
-constexpr int64_t kMaxCachedBytes = int64_t{512} << 20;
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool kCaching = false;  // sanitizers must see every free
@@ -38,7 +36,7 @@ size_t RoundUp(size_t bytes) { return (bytes + kBufferAlignment - 1) & ~(kBuffer
 }  // namespace
 
 void* LargeBlockCache::Take(size_t bytes) {
-  if (bytes > kMaxCachedBlock) return std::aligned_alloc(kBufferAlignment, RoundUp(bytes));
+  if (bytes > kMaxCachedBlock) return TakeFromSystem(RoundUp(bytes));
   const int size_class = ClassOf(bytes);
   const size_t block_bytes = ClassBytes(size_class);
   FreeList& list = lists_[size_class];
@@ -51,7 +49,14 @@ void* LargeBlockCache::Take(size_t bytes) {
       return block;
     }
   }
-  return std::aligned_alloc(kBufferAlignment, block_bytes);
+  return TakeFromSystem(block_bytes);
+}
+
+void* LargeBlockCache::TakeFromSystem(size_t bytes) {
+  void* block = std::aligned_alloc(kBufferAlignment, bytes);
+  if (block != nullptr || cached_bytes() == 0) return block;
+  Trim();
+  return std::aligned_alloc(kBufferAlignment, bytes);
 }
 
 void LargeBlockCache::Return(void* block, size_t bytes) {
@@ -61,7 +66,7 @@ void LargeBlockCache::Return(void* block, size_t bytes) {
   }
   const int size_class = ClassOf(bytes);
   const int64_t block_bytes = static_cast<int64_t>(ClassBytes(size_class));
-  if (cached_bytes_.fetch_add(block_bytes, std::memory_order_relaxed) + block_bytes > kMaxCachedBytes) {
+  if (cached_bytes_.fetch_add(block_bytes, std::memory_order_relaxed) + block_bytes > max_cached_bytes_) {
     cached_bytes_.fetch_sub(block_bytes, std::memory_order_relaxed);
     std::free(block);
     return;

@@ -1,7 +1,7 @@
 // A cache of large free blocks by size class: fresh pages from the system cost far more than the arithmetic on them.
 //
-// Size classes lie at most a quarter apart. Blocks above kMaxCachedBlock, and blocks that would take the cache past its
-// byte limit, go straight to the system. Threading: all methods are thread-safe.
+// Size classes lie at most a quarter apart. Blocks above 64 MiB, and blocks that would take the cache past its byte limit,
+// go straight to the system. Threading: all methods are thread-safe.
 #pragma once
 
 #include <array>
@@ -15,12 +15,14 @@ namespace thalweg {
 
 class LargeBlockCache {
  public:
-  LargeBlockCache() = default;
+  // Holds back at most `max_cached_bytes` of free memory.
+  explicit LargeBlockCache(int64_t max_cached_bytes) : max_cached_bytes_(max_cached_bytes) {}
   LargeBlockCache(const LargeBlockCache&) = delete;
   LargeBlockCache& operator=(const LargeBlockCache&) = delete;
   ~LargeBlockCache() { Trim(); }
 
-  // A block of at least `bytes` bytes aligned to kBufferAlignment, or null if the system has no memory.
+  // A block of at least `bytes` bytes aligned to kBufferAlignment, or null if the system has no memory, even after all
+  // free blocks were given back.
   // Requires bytes > 0 and bytes <= PTRDIFF_MAX.
   void* Take(size_t bytes);
   // Requires the same `bytes` as the matching Take.
@@ -38,6 +40,9 @@ class LargeBlockCache {
     std::vector<void*> blocks;  // last in, first out: the block most likely still in the processor's cache
   };
 
+  void* TakeFromSystem(size_t bytes);
+
+  const int64_t max_cached_bytes_;
   std::array<FreeList, kClasses> lists_;
   std::atomic<int64_t> cached_bytes_{0};
 };

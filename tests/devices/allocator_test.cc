@@ -190,9 +190,11 @@ TEST(MemoryBudget, TheLastOfHolderAndBytesIsTold) {
   EXPECT_TRUE(budget.Release(10, account));
 }
 
+constexpr int64_t kPlenty = int64_t{1} << 30;
+
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // which switch the caches off
 TEST(LargeBlockCache, ReusesBlocksOfTheSameClassUntilTrimmed) {
-  LargeBlockCache cache;
+  LargeBlockCache cache(kPlenty);
   void* block = cache.Take(100000);
   cache.Return(block, 100000);
   EXPECT_GE(cache.cached_bytes(), 100000);
@@ -205,7 +207,7 @@ TEST(LargeBlockCache, ReusesBlocksOfTheSameClassUntilTrimmed) {
 }
 
 TEST(LargeBlockCache, EverySizeFitsItsBlock) {
-  LargeBlockCache cache;
+  LargeBlockCache cache(kPlenty);
   for (size_t bytes = 1; bytes < (size_t{1} << 22); bytes += bytes / 3 + 1) {
     void* block = cache.Take(bytes);
     std::memset(block, 1, bytes);
@@ -215,8 +217,15 @@ TEST(LargeBlockCache, EverySizeFitsItsBlock) {
   }
 }
 
+TEST(LargeBlockCache, HoldsBackNoMoreThanItMay) {
+  LargeBlockCache cache(3000);
+  void* blocks[] = {cache.Take(2000), cache.Take(2000)};
+  for (void* block : blocks) cache.Return(block, 2000);
+  EXPECT_EQ(cache.cached_bytes(), 2048);
+}
+
 TEST(LargeBlockCache, HugeBlocksAreNotKept) {
-  LargeBlockCache cache;
+  LargeBlockCache cache(kPlenty);
   const size_t bytes = (size_t{64} << 20) + 1;
   cache.Return(cache.Take(bytes), bytes);
   EXPECT_EQ(cache.cached_bytes(), 0);

@@ -30,7 +30,7 @@ void CheckElementType() {
   EXPECT_EQ(t->flat<T>().size(), 6u) << DTypeName(dtype);
   EXPECT_GE(t->bytes(), static_cast<int64_t>(6 * sizeof(T)));
   EXPECT_EQ(reinterpret_cast<uintptr_t>(t->raw()) % kBufferAlignment, 0u);
-  t->mutable_flat<T>()[5] = T();
+  for (T& element : t->mutable_flat<T>()) element = T();
   EXPECT_FALSE(t->ToString().empty());
 }
 
