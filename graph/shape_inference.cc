@@ -45,6 +45,7 @@ class ShapeInferrer {
   void InferNode(NodeId id) {
     const Node& node = graph_.node(id);
     if (node.num_outputs() == 0 && node.num_data_inputs == 0) return;
+    if (node.schema != nullptr && node.schema->role == OpRole::kRecv && PassThroughTransfer(id)) return;
     const bool carried_by_loop = GatherInputs(node);
     if (node.schema == nullptr || node.schema->shape_fn == nullptr || carried_by_loop) {
       SetUnknown(id, carried_by_loop);
@@ -59,6 +60,20 @@ class ShapeInferrer {
       if (status.ok()) PassLiterals(id);
     }
     ApplyOverrides(id);
+  }
+
+  // A _Recv gives what its _Send, the source of its control input, reads.
+  bool PassThroughTransfer(NodeId recv) {
+    for (const Endpoint input : graph_.node(recv).control_inputs()) {
+      const Node& send = graph_.node(input.node);
+      if (send.schema == nullptr || send.schema->role != OpRole::kSend || !done_[send.inputs[0].node]) continue;
+      const int32_t from = result_.offsets_[send.inputs[0].node] + send.inputs[0].port;
+      const int32_t to = result_.offsets_[recv];
+      result_.shapes_[to] = result_.shapes_[from];
+      result_.fact_index_[to] = result_.fact_index_[from];
+      return true;
+    }
+    return false;
   }
 
   // Collects what is known of the node's inputs. True if one of them comes from a later node: the value that a loop carries.

@@ -30,7 +30,9 @@ class PruneTest : public ::testing::Test {
     for (const auto& name : fetches) fetch_ends.push_back(*loaded_.ParseEndpoint(name));
     for (const auto& name : targets) target_ids.push_back(loaded_.Find(name));
     absl::StatusOr<PrunedGraph> pruned = PruneGraph(loaded_, {feed_ends, fetch_ends, target_ids});
-    if (pruned.ok()) EXPECT_EQ(CheckGraph(pruned->graph), absl::OkStatus()) << pruned->graph.ToString();
+    if (pruned.ok()) {
+      EXPECT_EQ(CheckGraph(pruned->graph), absl::OkStatus()) << pruned->graph.ToString();
+    }
     return pruned;
   }
   Graph loaded_;
