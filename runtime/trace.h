@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -14,25 +15,25 @@
 namespace thalweg {
 
 struct TraceEvent {
-  int32_t node = -1;          // index into Trace::nodes
+  int32_t node = -1;          // index into TraceTables::nodes
   int32_t thread = 0;         // 0 is the caller's thread
   int64_t start_nanos = 0;
   int64_t end_nanos = 0;
   int32_t iteration = 0;
   int32_t frame = 0;          // 0 is the root frame
   int32_t last_arriver = -1;  // the node whose completion made this one ready; -1: ready from the start
+  int64_t output_bytes = 0;   // allocated for its outputs (not those passed on or reused)
 };
 
 struct TraceNode {
   std::string name;
   std::string op;
-  int32_t device = 0;                  // index into Trace::devices
+  int32_t device = 0;                  // index into TraceTables::devices
   std::vector<std::string> originals;  // nodes of the loaded graph it stands for; empty if a pass inserted it
   std::string inserted_by;
-  int32_t transfer = -1;               // of _Send and _Recv: index into Trace::transfers
+  int32_t transfer = -1;               // of _Send and _Recv: index into TraceTables::transfers
   double flops = 0;
   double bytes = 0;
-  int64_t output_bytes = 0;            // allocated for its outputs in this step
 };
 
 struct TraceTransfer {
@@ -43,6 +44,13 @@ struct TraceTransfer {
   std::string cause;
 };
 
+// What is the same for every step of one compiled signature; shared by their traces.
+struct TraceTables {
+  std::vector<TraceNode> nodes;
+  std::vector<std::string> devices;
+  std::vector<TraceTransfer> transfers;
+};
+
 struct TraceDeviceTotals {
   int64_t busy_nanos = 0;  // length of the union of its events
   int64_t gap_nanos = 0;   // the rest of the step
@@ -50,11 +58,9 @@ struct TraceDeviceTotals {
 
 class THALWEG_EXPORT Trace {
  public:
-  std::vector<TraceNode> nodes;
-  std::vector<std::string> devices;
-  std::vector<TraceTransfer> transfers;
-  std::vector<TraceEvent> events;  // by start time
-  int64_t step_nanos = 0;          // from entry to return of the Run call
+  std::shared_ptr<const TraceTables> tables;  // never null after a Run
+  std::vector<TraceEvent> events;             // by start time
+  int64_t step_nanos = 0;                     // from entry to return of the Run call
   int64_t dropped_events = 0;      // did not fit the preallocated rings
 
   // Busy time and gaps per device, computed from events: busy + gap == step_nanos.

@@ -1,0 +1,150 @@
+#include "thalweg/runtime/callable.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/str_cat.h"
+#include "thalweg/runtime/recorder.h"
+#include "thalweg/runtime/session_core.h"
+
+namespace thalweg {
+namespace {
+
+// Idle states kept per callable; more exist only while more steps run at once.
+constexpr size_t kMaxIdleStates = 16;
+
+// Attaches a step to the caller's cancellation token for a scope.
+class ScopedCancellation {
+ public:
+  ScopedCancellation(Cancellation* cancellation, StepState& step) : state_(cancellation ? cancellation->state() : nullptr), step_(step) {
+    if (state_ == nullptr) return;
+    std::lock_guard<std::mutex> lock(state_->mutex);
+    state_->steps.push_back(&step_);
+    if (state_->cancelled) step_.Fail(absl::CancelledError("the step was cancelled before it began"));
+  }
+  ~ScopedCancellation() {
+    if (state_ == nullptr) return;
+    std::lock_guard<std::mutex> lock(state_->mutex);
+    state_->steps.erase(std::find(state_->steps.begin(), state_->steps.end(), &step_));
+  }
+
+ private:
+  Cancellation::State* const state_;
+  StepState& step_;
+};
+
+std::chrono::steady_clock::time_point DeadlineOf(const RunOptions& options) {
+  if (options.timeout.count() <= 0) return std::chrono::steady_clock::time_point::max();
+  const auto now = std::chrono::steady_clock::now();
+  const auto most = std::chrono::steady_clock::time_point::max() - now;
+  return now + std::min<std::chrono::nanoseconds>(options.timeout, most);
+}
+
+}  // namespace
+
+Cancellation::Cancellation() : state_(std::make_shared<State>()) {}
+Cancellation::~Cancellation() = default;
+
+void Cancellation::Cancel() {
+  std::lock_guard<std::mutex> lock(state_->mutex);
+  state_->cancelled = true;
+  for (StepState* step : state_->steps) {
+    step->Fail(absl::CancelledError("the step was cancelled"));
+    step->pool().Notify();
+  }
+}
+
+CompiledCallable::CompiledCallable(std::shared_ptr<SessionCore> core, std::unique_ptr<Plan> plan, Info info)
+    : core_(std::move(core)), plan_(std::move(plan)), info_(info) {}
+
+CompiledCallable::~CompiledCallable() = default;
+
+std::unique_ptr<StepState> CompiledCallable::AcquireState() {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (!idle_.empty()) {
+      std::unique_ptr<StepState> state = std::move(idle_.back());
+      idle_.pop_back();
+      return state;
+    }
+  }
+  return std::make_unique<StepState>(*plan_, core_->environment());
+}
+
+void CompiledCallable::ReleaseState(std::unique_ptr<StepState> state) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (idle_.size() < kMaxIdleStates) idle_.push_back(std::move(state));
+}
+
+absl::Status CompiledCallable::CheckFeeds(absl::Span<const Tensor> feeds) const {
+  if (feeds.size() != plan_->feed_types.size()) {
+    return absl::InvalidArgumentError(absl::StrCat(feeds.size(), " tensors were fed where ", plan_->feed_types.size(), " are expected"));
+  }
+  for (size_t i = 0; i < feeds.size(); ++i) {
+    const Tensor& t = feeds[i];
+    if (!t.initialized()) return absl::InvalidArgumentError(absl::StrCat("the tensor fed to '", plan_->feed_names[i], "' is uninitialised"));
+    const DType want = plan_->feed_types[i];
+    if (t.dtype() != want) {
+      return absl::InvalidArgumentError(absl::StrCat("'", plan_->feed_names[i], "' is ", DTypeName(want), " but was fed ", DTypeName(t.dtype()),
+                                                     t.shape().ToString(), "; convert the value first"));
+    }
+    if (!plan_->feed_shapes[i].IsCompatibleWith(t.shape())) {
+      return absl::InvalidArgumentError(absl::StrCat("'", plan_->feed_names[i], "' has shape ", plan_->feed_shapes[i].ToString(),
+                                                     " but was fed a tensor of shape ", t.shape().ToString()));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CompiledCallable::CheckResults(const std::vector<Tensor>& results) const {
+  for (size_t i = 0; i < results.size(); ++i) {
+    if (!results[i].initialized()) {
+      return absl::InvalidArgumentError(absl::StrCat("the fetched tensor '", plan_->fetch_names[i], "' has no value: the node did not run "
+                                                     "or its branch was not taken"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CompiledCallable::RunStep(StepState& step, absl::Span<const Tensor> feeds, std::vector<Tensor>* results,
+                                       const RunOptions& options, Cancellation* cancellation, Recorder* recorder) {
+  step.Start(feeds, results, DeadlineOf(options), recorder);
+  if (absl::Status status = core_->Register(&step); !status.ok()) {
+    step.Finish().IgnoreError();
+    return status;
+  }
+  {
+    ScopedCancellation cancel(cancellation, step);
+    ScopedComputeThread compute;
+    if (plan_->sequential) ExecuteSequential(step);
+    else ExecuteParallel(step);
+  }
+  core_->Unregister(&step);
+  return step.Finish();
+}
+
+absl::Status CompiledCallable::RunInto(absl::Span<const Tensor> feeds, std::vector<Tensor>* results, const RunOptions& options,
+                                       Cancellation* cancellation) {
+  std::unique_ptr<Recorder> recorder;
+  if (options.trace != nullptr) recorder = std::make_unique<Recorder>(*plan_, core_->pool().threads());
+  THALWEG_RETURN_IF_ERROR(CheckFeeds(feeds));
+  results->clear();
+  results->resize(plan_->fetch_names.size());
+  std::unique_ptr<StepState> step = AcquireState();
+  absl::Status status = RunStep(*step, feeds, results, options, cancellation, recorder.get());
+  ReleaseState(std::move(step));
+  if (status.ok()) status = CheckResults(*results);
+  if (!status.ok()) results->clear();
+  if (recorder != nullptr) recorder->ToTrace(options.trace);
+  return status;
+}
+
+absl::StatusOr<std::vector<Tensor>> CompiledCallable::Run(absl::Span<const Tensor> feeds, const RunOptions& options,
+                                                          Cancellation* cancellation) {
+  std::vector<Tensor> results;
+  THALWEG_RETURN_IF_ERROR(RunInto(feeds, &results, options, cancellation));
+  return results;
+}
+
+}  // namespace thalweg

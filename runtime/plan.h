@@ -1,0 +1,123 @@
+// Plan: the immutable, integer-indexed form of one signature (feeds, fetches, targets) that steps execute.
+//
+// Built once by BuildPlan from a compiled graph; nothing in it changes during a step (what does is in StepState), but for
+// the measured segment costs, which are relaxed atomics that only guide scheduling. Shared by concurrent steps.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "thalweg/graph/compile_graph.h"
+#include "thalweg/ops/kernel.h"
+#include "thalweg/ops/kernel_registry.h"
+#include "thalweg/runtime/segments.h"
+#include "thalweg/runtime/trace.h"
+
+namespace thalweg {
+
+enum class NodeKind : uint8_t {
+  kNoOp,      // nothing to do (constants too: their value is in a constant slot)
+  kKernel,    // Kernel::Compute on a compute thread
+  kAsync,     // AsyncKernel::ComputeAsync
+  kArg,       // copies feed `aux` into its output
+  kRetval,    // moves its input into fetch `aux`
+  kPass,      // hands its input on: _Send, and _Recv where both ends share memory
+  kTransfer,  // _Recv that copies between memories, asynchronously
+};
+
+// One node; `slots` numbers index StepState's values.
+struct PlanNode {
+  Kernel* kernel = nullptr;         // of kKernel and kAsync
+  const KernelNode* info = nullptr;
+  uint32_t first_input = 0;         // into Plan::input_slots and Plan::last_use
+  uint32_t first_output = 0;        // slot of output 0; outputs are contiguous
+  uint32_t first_release = 0;       // into Plan::releases
+  uint32_t num_inputs = 0;
+  uint16_t num_outputs = 0;
+  NodeKind kind = NodeKind::kNoOp;
+  uint32_t num_releases = 0;
+  int32_t aux = -1;                 // index of feed or fetch; of kAsync and kTransfer: index of its context in the step
+};
+
+struct Plan {
+  std::vector<PlanNode> nodes;           // in an order in which producers come first
+  std::vector<uint32_t> input_slots;     // per node: the slot of each input
+  std::vector<uint8_t> last_use;         // per input, one-thread order: 1 if the value has no later reader
+  std::vector<uint8_t> sole_use;         // per input, any order: 1 if it is the value's only reader
+  std::vector<uint32_t> releases;        // per node, one-thread order: slots to clear after it ran
+  int32_t num_slots = 0;
+  std::vector<int32_t> readers;          // per slot: number of inputs that read it; constant slots: 0
+  std::vector<Tensor> constants;         // the first slots, never cleared
+
+  bool sequential = true;                // one thread in node order; otherwise by segments
+  SegmentGraph segments;                 // empty if sequential
+  std::unique_ptr<std::atomic<float>[]> measured_nanos;  // per segment, 0 until measured
+  int num_async = 0;
+  std::vector<int32_t> transfer_source;  // by async index of kTransfer nodes: the device that owns the sent tensor
+  std::vector<int32_t> predecessors;     // of each node, through data and control edges, and from _Send to _Recv
+  std::vector<int32_t> predecessor_offsets;
+
+  std::vector<DType> feed_types;
+  std::vector<PartialShape> feed_shapes;
+  std::vector<std::string> feed_names;
+  std::vector<std::string> fetch_names;
+
+  // What kernels and traces refer to.
+  std::vector<std::unique_ptr<KernelNode>> infos;       // by node
+  std::vector<std::shared_ptr<Kernel>> kernels;         // by node, null for other kinds
+  std::shared_ptr<const CompiledGraph> compiled;        // owns the attributes that infos point at
+  std::shared_ptr<const Graph> loaded;                  // for the names of originals
+  std::vector<NodeId> graph_ids;                        // by node: its id in compiled->graph
+  std::vector<std::shared_ptr<Device>> devices;
+
+  // The names, costs and transfers that traces refer to; made when the first traced step asks. Thread-safe.
+  std::shared_ptr<const TraceTables> trace_tables() const;
+
+ private:
+  mutable std::once_flag trace_tables_once_;
+  mutable std::shared_ptr<const TraceTables> trace_tables_;
+};
+
+// Keeps stateful kernels for the session's life, by node name, so that their state survives from step to step and is
+// shared by all plans (A73). Thread-safe.
+class StatefulKernels {
+ public:
+  // The kernel of `info.name`, made by `factory` if it is new or the node has changed its op.
+  absl::StatusOr<std::shared_ptr<Kernel>> GetOrCreate(const KernelNode& info, const KernelDef& def);
+
+ private:
+  struct Entry {
+    std::string op;
+    AttrMap attrs;    // a copy: the kernel outlives the compiled graph it was first made for
+    KernelNode info;
+    std::shared_ptr<Kernel> kernel;
+  };
+  std::mutex mutex_;
+  absl::flat_hash_map<std::string, std::unique_ptr<Entry>> entries_;  // guarded by mutex_
+};
+
+struct PlanInputs {
+  std::shared_ptr<const CompiledGraph> compiled;
+  std::shared_ptr<const Graph> loaded;
+  absl::Span<const std::shared_ptr<Device>> devices;
+  const KernelRegistry* kernels = nullptr;
+  StatefulKernels* stateful = nullptr;
+  int threads = 1;
+  // Of the signature, for checking and messages.
+  std::vector<std::string> feed_names;
+  std::vector<DType> feed_types;
+  std::vector<PartialShape> feed_shapes;
+  std::vector<std::string> fetch_names;
+};
+
+// Creates one kernel per node and lays out the plan. Errors name the node (A1).
+absl::StatusOr<std::unique_ptr<Plan>> BuildPlan(const PlanInputs& inputs);
+
+}  // namespace thalweg

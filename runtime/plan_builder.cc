@@ -1,0 +1,407 @@
+#include <algorithm>
+#include <queue>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "thalweg/graph/cost.h"
+#include "thalweg/runtime/plan.h"
+#include "thalweg/runtime/tuning.h"
+
+namespace thalweg {
+namespace {
+
+// What the builder knows of a graph node before the plan is laid out.
+struct Draft {
+  NodeId id = kNoNode;
+  NodeKind kind = NodeKind::kNoOp;
+  OpRole role = OpRole::kNormal;
+  std::unique_ptr<KernelNode> info;
+  std::shared_ptr<Kernel> kernel;
+  NodeCost cost;
+  Tensor constant;
+  int32_t aux = -1;
+  int32_t transfer_source = -1;
+  std::vector<Endpoint> inputs;  // data inputs, _Recv's being its _Send
+  int num_outputs = 0;           // _Send has one here: what it hands on
+};
+
+NodeCost CostOf(const CompiledGraph& compiled, NodeId id, const KernelNode& info) {
+  const Node& node = compiled.graph.node(id);
+  const size_t num_inputs = static_cast<size_t>(node.num_data_inputs);
+  if (node.schema->cost_fn == nullptr || info.input_types.size() != num_inputs) return NodeCost();
+  std::vector<PartialShape> inputs, outputs;
+  for (Endpoint e : node.data_inputs()) inputs.push_back(compiled.shapes.output(e));
+  for (int i = 0; i < node.num_outputs(); ++i) outputs.push_back(compiled.shapes.output(id, i));
+  return node.schema->cost_fn(CostContext(node.node_attrs(), info.input_types, inputs, info.output_types, outputs));
+}
+
+class PlanBuilder {
+ public:
+  explicit PlanBuilder(const PlanInputs& in) : in_(in), graph_(in.compiled->graph), plan_(std::make_unique<Plan>()) {}
+
+  absl::StatusOr<std::unique_ptr<Plan>> Build() {
+    plan_->compiled = in_.compiled;
+    plan_->loaded = in_.loaded;
+    plan_->devices.assign(in_.devices.begin(), in_.devices.end());
+    FindTransfers();
+    for (NodeId id = 0; id < graph_.num_nodes(); ++id) {
+      absl::Status status = AddDraft(id);
+      if (!status.ok()) {
+        const Node& node = graph_.node(id);
+        return absl::Status(status.code(), absl::StrCat("node '", node.name, "' (", node.op, "): ", status.message()));
+      }
+    }
+    THALWEG_RETURN_IF_ERROR(Order());
+    LayOutSlots();
+    LayOutNodes();
+    FindLastUses();
+    plan_->feed_names = in_.feed_names;
+    plan_->feed_types = in_.feed_types;
+    plan_->feed_shapes = in_.feed_shapes;
+    plan_->fetch_names = in_.fetch_names;
+    plan_->graph_ids = std::move(order_);
+    return std::move(plan_);
+  }
+
+ private:
+  // _Send and _Recv of one pair, so that the Recv can read what the Send was given.
+  void FindTransfers() {
+    for (const Transfer& t : in_.compiled->transfers) {
+      if (static_cast<size_t>(t.pair) >= send_of_pair_.size()) send_of_pair_.resize(t.pair + 1, kNoNode);
+      send_of_pair_[t.pair] = t.send;
+    }
+  }
+
+  absl::Status AddDraft(NodeId id) {
+    const Node& node = graph_.node(id);
+    Draft draft;
+    draft.id = id;
+    if (node.schema == nullptr) {
+      return absl::UnimplementedError(absl::StrCat("calls of functions ('", node.op, "') cannot be executed yet"));
+    }
+    draft.role = node.schema->role;
+    draft.inputs.assign(node.data_inputs().begin(), node.data_inputs().end());
+    draft.num_outputs = node.num_outputs();
+    THALWEG_RETURN_IF_ERROR(MakeInfo(node, draft));
+    THALWEG_RETURN_IF_ERROR(SetKind(node, draft));
+    draft.cost = CostOf(*in_.compiled, id, *draft.info);
+    drafts_.push_back(std::move(draft));
+    return absl::OkStatus();
+  }
+
+  absl::Status MakeInfo(const Node& node, Draft& draft) {
+    auto info = std::make_unique<KernelNode>();
+    info->name = std::string(node.name);
+    info->schema = node.schema;
+    info->attrs = &node.attrs;
+    info->device = in_.devices[node.device].get();
+    info->id = draft.id;
+    info->output_types = node.output_types;
+    THALWEG_RETURN_IF_ERROR(ResolveInputTypes(node.node_attrs(), &info->input_types));
+    for (Endpoint e : node.data_inputs()) info->constant_inputs.push_back(in_.compiled->shapes.literal(e));
+    info->input_memory.assign(info->input_types.size(), MemoryKind::kHost);
+    info->output_memory.assign(info->output_types.size(), MemoryKind::kHost);
+    draft.info = std::move(info);
+    return absl::OkStatus();
+  }
+
+  // Arguments of a device with memory of its own are there unless the kernel says host, or the type cannot leave it.
+  absl::Status SetMemory(const Node& node, const KernelDef& def, KernelNode& info) {
+    if (info.device->memory() == MemoryKind::kHost) return absl::OkStatus();
+    const auto on_device = [](DType t) { return IsPlainMemory(RemoveRef(t)) ? MemoryKind::kDevice : MemoryKind::kHost; };
+    for (size_t i = 0; i < info.input_types.size(); ++i) info.input_memory[i] = on_device(info.input_types[i]);
+    for (size_t i = 0; i < info.output_types.size(); ++i) info.output_memory[i] = on_device(info.output_types[i]);
+    for (const std::string& arg : def.host_memory) {
+      absl::StatusOr<ArgRange> range = InputRange(node.node_attrs(), arg);
+      std::vector<MemoryKind>* memory = &info.input_memory;
+      if (!range.ok()) {
+        THALWEG_ASSIGN_OR_RETURN(range, OutputRange(node.node_attrs(), arg));
+        memory = &info.output_memory;
+      }
+      std::fill_n(memory->begin() + range->begin, range->count, MemoryKind::kHost);
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status SetKind(const Node& node, Draft& draft) {
+    switch (draft.role) {
+      case OpRole::kNoOp:
+        return absl::OkStatus();
+      case OpRole::kArg:
+      case OpRole::kRetval:
+        draft.kind = draft.role == OpRole::kArg ? NodeKind::kArg : NodeKind::kRetval;
+        draft.aux = node.node_attrs().GetOr<int32_t>("index", 0);
+        return absl::OkStatus();
+      case OpRole::kSend:
+        draft.kind = NodeKind::kPass;
+        draft.num_outputs = 1;
+        return absl::OkStatus();
+      case OpRole::kRecv:
+        return SetRecvKind(node, draft);
+      case OpRole::kConstant:
+      case OpRole::kNormal:
+        break;
+    }
+    THALWEG_ASSIGN_OR_RETURN(const KernelDef* def, in_.kernels->Find(node.node_attrs(), draft.info->device->backend()));
+    THALWEG_RETURN_IF_ERROR(SetMemory(node, *def, *draft.info));
+    if (draft.role == OpRole::kConstant) return MakeConstant(node, draft);
+    if (node.stateful() && in_.stateful != nullptr && node.origin != kNoNode) {
+      THALWEG_ASSIGN_OR_RETURN(draft.kernel, in_.stateful->GetOrCreate(*draft.info, *def));
+    } else {
+      THALWEG_ASSIGN_OR_RETURN(draft.kernel, def->factory(KernelInit(*draft.info)));
+    }
+    draft.kind = draft.kernel->is_async() ? NodeKind::kAsync : NodeKind::kKernel;
+    return absl::OkStatus();
+  }
+
+  absl::Status SetRecvKind(const Node& node, Draft& draft) {
+    const int32_t pair = node.node_attrs().GetOr<int32_t>("pair", -1);
+    if (pair < 0 || static_cast<size_t>(pair) >= send_of_pair_.size() || send_of_pair_[pair] == kNoNode) {
+      return absl::InternalError(absl::StrCat("_Recv of pair ", pair, " has no _Send"));
+    }
+    const Transfer& transfer = in_.compiled->transfers[pair];
+    draft.inputs = {Endpoint{send_of_pair_[pair], 0}};
+    draft.info->input_types = draft.info->output_types;
+    draft.info->constant_inputs.resize(1);
+    const auto memory = [](bool on_host) { return on_host ? MemoryKind::kHost : MemoryKind::kDevice; };
+    draft.info->input_memory = {memory(transfer.source_on_host)};
+    draft.info->output_memory = {memory(transfer.destination_on_host)};
+    const bool same_memory = transfer.source_on_host == transfer.destination_on_host &&
+                             (transfer.source_on_host || transfer.source_device == transfer.destination_device);
+    draft.kind = same_memory ? NodeKind::kPass : NodeKind::kTransfer;
+    draft.transfer_source = transfer.source_device;
+    return absl::OkStatus();
+  }
+
+  absl::Status MakeConstant(const Node& node, Draft& draft) {
+    THALWEG_ASSIGN_OR_RETURN(TensorLiteralPtr literal, node.node_attrs().Get<TensorLiteralPtr>("value"));
+    // A plan lives as long as its session's devices, so its constants may be charged to them.
+    Device& host = *in_.devices[0];
+    THALWEG_ASSIGN_OR_RETURN(draft.constant, Tensor::FromLiteral(literal, host.allocator()));
+    if (draft.info->output_memory[0] == MemoryKind::kHost) return absl::OkStatus();
+    absl::StatusOr<Tensor> copied = absl::InternalError("the copy of a constant to its device did not finish");
+    draft.info->device->CopyFromHost(draft.constant, draft.id, [&](absl::StatusOr<Tensor> t) { copied = std::move(t); });
+    THALWEG_RETURN_IF_ERROR(draft.info->device->Synchronize());
+    THALWEG_ASSIGN_OR_RETURN(draft.constant, std::move(copied));
+    return absl::OkStatus();
+  }
+
+  std::vector<int32_t> PredecessorsOf(NodeId id) const {
+    std::vector<int32_t> out;
+    for (Endpoint e : drafts_[id].inputs) out.push_back(e.node);
+    for (Endpoint e : graph_.node(id).control_inputs()) out.push_back(e.node);
+    std::sort(out.begin(), out.end());
+    out.erase(std::unique(out.begin(), out.end()), out.end());
+    return out;
+  }
+
+  // Fills order_ (graph ids, producers first) and, for plans of several threads or with asynchronous nodes, the segments.
+  absl::Status Order() {
+    const int n = graph_.num_nodes();
+    std::vector<std::vector<int32_t>> predecessors(n);
+    for (NodeId id = 0; id < n; ++id) predecessors[id] = PredecessorsOf(id);
+    THALWEG_RETURN_IF_ERROR(SortTopologically(predecessors));
+
+    std::vector<int32_t> position(n);
+    for (int i = 0; i < n; ++i) position[order_[i]] = i;
+    std::vector<SegmentNode> nodes(n);
+    std::vector<std::vector<int32_t>> by_position(n);
+    bool any_async = false;
+    for (int i = 0; i < n; ++i) {
+      const Draft& draft = drafts_[order_[i]];
+      nodes[i].asynchronous = draft.kind == NodeKind::kAsync || draft.kind == NodeKind::kTransfer;
+      nodes[i].device = graph_.node(order_[i]).device;
+      nodes[i].nanos = kNodeOverheadNanos + EstimatedNanos(draft.cost);
+      any_async |= nodes[i].asynchronous;
+      for (int32_t p : predecessors[order_[i]]) by_position[i].push_back(position[p]);
+    }
+    plan_->sequential = !any_async && (in_.threads == 1 || ParallelGainNanos(nodes, by_position, in_.threads) < kWorthParallelNanos);
+    if (!plan_->sequential) {
+      plan_->segments = BuildSegments(nodes, by_position);
+      std::vector<NodeId> order(n);
+      for (int i = 0; i < n; ++i) order[i] = order_[plan_->segments.order[i]];
+      order_ = std::move(order);
+      plan_->measured_nanos = std::make_unique<std::atomic<float>[]>(plan_->segments.segments.size());
+    }
+    StorePredecessors(predecessors);
+    return absl::OkStatus();
+  }
+
+  // The compiled graph is in topological order but for the edges from _Send to _Recv.
+  absl::Status SortTopologically(const std::vector<std::vector<int32_t>>& predecessors) {
+    const int n = graph_.num_nodes();
+    order_.reserve(n);
+    if (send_of_pair_.empty()) {
+      for (NodeId id = 0; id < n; ++id) order_.push_back(id);
+      return absl::OkStatus();
+    }
+    std::vector<int32_t> missing(n);
+    std::vector<std::vector<int32_t>> successors(n);
+    std::priority_queue<NodeId, std::vector<NodeId>, std::greater<NodeId>> ready;
+    for (NodeId id = 0; id < n; ++id) {
+      missing[id] = static_cast<int32_t>(predecessors[id].size());
+      for (int32_t p : predecessors[id]) successors[p].push_back(id);
+      if (missing[id] == 0) ready.push(id);
+    }
+    while (!ready.empty()) {
+      const NodeId id = ready.top();
+      ready.pop();
+      order_.push_back(id);
+      for (int32_t s : successors[id]) {
+        if (--missing[s] == 0) ready.push(s);
+      }
+    }
+    if (static_cast<int>(order_.size()) != n) return absl::InternalError("the partitioned graph has a cycle through its transfers");
+    return absl::OkStatus();
+  }
+
+  void StorePredecessors(const std::vector<std::vector<int32_t>>& predecessors) {
+    const int n = graph_.num_nodes();
+    position_.resize(n);
+    for (int i = 0; i < n; ++i) position_[order_[i]] = i;
+    plan_->predecessor_offsets.push_back(0);
+    for (NodeId id : order_) {
+      for (int32_t p : predecessors[id]) plan_->predecessors.push_back(position_[p]);
+      plan_->predecessor_offsets.push_back(static_cast<int32_t>(plan_->predecessors.size()));
+    }
+  }
+
+  // Constants come first; their slots are filled once and never cleared.
+  void LayOutSlots() {
+    first_slot_.resize(drafts_.size());
+    for (Draft& draft : drafts_) {
+      if (!draft.constant.initialized()) continue;
+      first_slot_[draft.id] = plan_->num_slots++;
+      plan_->constants.push_back(std::move(draft.constant));
+      draft.constant = Tensor();
+    }
+    for (NodeId id : order_) {
+      if (drafts_[id].role == OpRole::kConstant) continue;
+      first_slot_[id] = plan_->num_slots;
+      plan_->num_slots += drafts_[id].num_outputs;
+    }
+  }
+
+  void LayOutNodes() {
+    for (NodeId id : order_) {
+      Draft& draft = drafts_[id];
+      PlanNode node;
+      node.kind = draft.kind;
+      node.kernel = draft.kernel.get();
+      node.info = draft.info.get();
+      node.first_input = static_cast<uint32_t>(plan_->input_slots.size());
+      node.num_inputs = draft.kind == NodeKind::kNoOp ? 0 : static_cast<uint32_t>(draft.inputs.size());
+      node.first_output = first_slot_[id];
+      node.num_outputs = draft.role == OpRole::kConstant ? 0 : static_cast<uint16_t>(draft.num_outputs);
+      node.aux = draft.aux;
+      if (draft.kind == NodeKind::kAsync || draft.kind == NodeKind::kTransfer) {
+        node.aux = plan_->num_async++;
+        plan_->transfer_source.push_back(draft.transfer_source);
+      }
+      for (uint32_t i = 0; i < node.num_inputs; ++i) {
+        plan_->input_slots.push_back(first_slot_[draft.inputs[i].node] + draft.inputs[i].port);
+      }
+      plan_->nodes.push_back(node);
+      plan_->infos.push_back(std::move(draft.info));
+      plan_->kernels.push_back(std::move(draft.kernel));
+    }
+  }
+
+  // Static liveness. In one-thread order a value dies at its last reader; in any order only a sole reader is surely last.
+  void FindLastUses() {
+    Plan& plan = *plan_;
+    plan.readers.assign(plan.num_slots, 0);
+    const uint32_t num_constants = static_cast<uint32_t>(plan.constants.size());
+    for (uint32_t slot : plan.input_slots) {
+      if (slot >= num_constants) ++plan.readers[slot];
+    }
+    plan.last_use.assign(plan.input_slots.size(), 0);
+    plan.sole_use.assign(plan.input_slots.size(), 0);
+    std::vector<uint8_t> read_later(plan.num_slots, 0);
+    std::vector<std::vector<uint32_t>> releases(plan.nodes.size());
+    for (size_t n = plan.nodes.size(); n-- > 0;) {
+      const PlanNode& node = plan.nodes[n];
+      for (uint32_t slot = node.first_output; slot < node.first_output + node.num_outputs; ++slot) {
+        if (plan.readers[slot] == 0) releases[n].push_back(slot);
+      }
+      for (uint32_t i = node.first_input; i < node.first_input + node.num_inputs; ++i) {
+        const uint32_t slot = plan.input_slots[i];
+        if (slot < num_constants) continue;
+        plan.sole_use[i] = plan.readers[slot] == 1;
+        if (read_later[slot]) continue;
+        read_later[slot] = 1;
+        releases[n].push_back(slot);
+        // A node that reads a value twice must not take it over while it still reads it through the other input.
+        const auto begin = plan.input_slots.begin() + node.first_input;
+        plan.last_use[i] = std::count(begin, begin + node.num_inputs, slot) == 1;
+      }
+    }
+    for (size_t n = 0; n < plan.nodes.size(); ++n) {
+      plan.nodes[n].first_release = static_cast<uint32_t>(plan.releases.size());
+      plan.nodes[n].num_releases = static_cast<uint32_t>(releases[n].size());
+      plan.releases.insert(plan.releases.end(), releases[n].begin(), releases[n].end());
+    }
+  }
+
+  const PlanInputs& in_;
+  const Graph& graph_;
+  std::unique_ptr<Plan> plan_;
+  std::vector<NodeId> send_of_pair_;
+  std::vector<Draft> drafts_;        // by graph id
+  std::vector<NodeId> order_;
+  std::vector<int32_t> position_;    // of a graph id in order_
+  std::vector<uint32_t> first_slot_; // by graph id
+};
+
+}  // namespace
+
+std::shared_ptr<const TraceTables> Plan::trace_tables() const {
+  std::call_once(trace_tables_once_, [this] {
+    auto tables = std::make_shared<TraceTables>();
+    for (size_t n = 0; n < nodes.size(); ++n) {
+      const Node& node = compiled->graph.node(graph_ids[n]);
+      TraceNode out;
+      out.name = std::string(node.name);
+      out.op = std::string(node.op);
+      out.device = node.device;
+      if (node.origin != kNoNode) out.originals.push_back(std::string(loaded->node(node.origin).name));
+      if (node.also) {
+        for (NodeId other : *node.also) out.originals.push_back(std::string(loaded->node(other).name));
+      }
+      if (node.inserted_by != nullptr) out.inserted_by = node.inserted_by;
+      const NodeCost cost = CostOf(*compiled, graph_ids[n], *infos[n]);
+      out.flops = cost.flops;
+      out.bytes = cost.bytes_read + cost.bytes_written;
+      if (node.schema->role == OpRole::kSend || node.schema->role == OpRole::kRecv) {
+        out.transfer = node.node_attrs().GetOr<int32_t>("pair", -1);
+      }
+      tables->nodes.push_back(std::move(out));
+    }
+    for (const auto& device : devices) tables->devices.push_back(device->full_name());
+    for (const Transfer& t : compiled->transfers) {
+      tables->transfers.push_back({compiled->graph.node(t.send).node_attrs().GetOr<std::string>("tensor_name", ""), t.source_device,
+                                   t.destination_device, t.bytes, t.cause});
+    }
+    trace_tables_ = std::move(tables);
+  });
+  return trace_tables_;
+}
+
+absl::StatusOr<std::shared_ptr<Kernel>> StatefulKernels::GetOrCreate(const KernelNode& info, const KernelDef& def) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  std::unique_ptr<Entry>& entry = entries_[info.name];
+  if (entry == nullptr || entry->op != info.schema->name) {
+    auto made = std::make_unique<Entry>();
+    made->op = info.schema->name;
+    made->attrs = *info.attrs;
+    made->info = info;
+    made->info.attrs = &made->attrs;
+    THALWEG_ASSIGN_OR_RETURN(made->kernel, def.factory(KernelInit(made->info)));
+    entry = std::move(made);
+  }
+  return entry->kernel;
+}
+
+absl::StatusOr<std::unique_ptr<Plan>> BuildPlan(const PlanInputs& inputs) { return PlanBuilder(inputs).Build(); }
+
+}  // namespace thalweg

@@ -1,0 +1,71 @@
+// Recorder: the event rings of one traced step. Preallocated, one per compute thread, so that recording takes two reads of
+// the time-stamp counter and one store per node; threads that are not compute threads (device engines) share a locked one.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+#include "thalweg/runtime/plan.h"
+#include "thalweg/runtime/trace.h"
+
+#if defined(__x86_64__)
+#include <x86intrin.h>
+#endif
+
+namespace thalweg {
+
+class Recorder {
+ public:
+  // Room for every node of the plan on each of `threads` threads.
+  Recorder(const Plan& plan, int threads);
+
+  // A cheap monotonic clock in unspecified units; ToTrace converts.
+  static uint64_t Ticks() {
+#if defined(__x86_64__)
+    return __rdtsc();
+#else
+    return static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
+#endif
+  }
+
+  struct Event {
+    uint64_t start;
+    uint64_t end;
+    int32_t node;
+    int64_t output_bytes;
+  };
+  // `thread` as ThreadPool::CurrentThreadIndex() says; negative: not a compute thread.
+  void Record(int thread, const Event& event) {
+    if (thread < 0) {
+      RecordForeign(event);
+      return;
+    }
+    Ring& ring = rings_[thread];
+    if (ring.used < ring.events.size()) ring.events[ring.used++] = event;
+    else ++ring.dropped;
+  }
+
+  // Fills `trace`. Call last: the step's length reaches from this object's construction to the end of this call, so that it
+  // equals what a clock around Run shows.
+  void ToTrace(Trace* trace);
+
+ private:
+  void RecordForeign(const Event& event);
+
+  struct alignas(64) Ring {
+    std::vector<Event> events;
+    size_t used = 0;
+    int64_t dropped = 0;
+  };
+  // First, so that preparing the rings counts too.
+  const std::chrono::steady_clock::time_point begin_time_ = std::chrono::steady_clock::now();
+  const uint64_t begin_ticks_ = Ticks();
+  const Plan& plan_;
+  std::vector<Ring> rings_;
+  std::mutex mutex_;
+  std::vector<Event> foreign_;  // guarded by mutex_
+};
+
+}  // namespace thalweg

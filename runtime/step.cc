@@ -1,0 +1,186 @@
+#include "thalweg/runtime/step.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace thalweg {
+namespace {
+
+int64_t NextStepId() {
+  static std::atomic<int64_t> next{1};
+  return next.fetch_add(1, std::memory_order_relaxed);
+}
+
+constexpr size_t kMaxShapesInMessage = 8;
+
+}  // namespace
+
+StepState::StepState(const Plan& plan, const StepEnvironment& environment)
+    : plan_(plan), environment_(environment), values_(std::make_unique<Value[]>(plan.num_slots)), async_(plan.num_async) {
+  for (size_t i = 0; i < plan.constants.size(); ++i) values_[i].tensor = plan.constants[i];
+  if (!plan.sequential) {
+    pending_ = std::make_unique<std::atomic<int32_t>[]>(plan.segments.segments.size());
+    readers_left_ = std::make_unique<std::atomic<int32_t>[]>(plan.num_slots);
+  }
+}
+
+void StepState::Start(absl::Span<const Tensor> feeds, std::vector<Tensor>* results,
+                      std::chrono::steady_clock::time_point deadline, Recorder* recorder) {
+  feeds_ = feeds;
+  results_ = results;
+  recorder_ = recorder;
+  deadline_ = deadline;
+  has_deadline_ = deadline != std::chrono::steady_clock::time_point::max();
+  step_id_ = NextStepId();
+  stopping_.store(false, std::memory_order_relaxed);
+  if (plan_.sequential) return;
+  const std::vector<Segment>& segments = plan_.segments.segments;
+  for (size_t i = 0; i < segments.size(); ++i) pending_[i].store(segments[i].initial_pending, std::memory_order_relaxed);
+  for (int32_t i = 0; i < plan_.num_slots; ++i) readers_left_[i].store(plan_.readers[i], std::memory_order_relaxed);
+  segments_left_.store(static_cast<int32_t>(segments.size()), std::memory_order_release);
+}
+
+absl::Status StepState::Finish() {
+  feeds_ = {};
+  results_ = nullptr;
+  recorder_ = nullptr;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (!container_.empty()) environment_.resources->ClearContainer(std::exchange(container_, ""));
+  }
+  if (!stopping_.load(std::memory_order_acquire)) return absl::OkStatus();
+  for (int32_t i = static_cast<int32_t>(plan_.constants.size()); i < plan_.num_slots; ++i) values_[i].Clear();
+  std::lock_guard<std::mutex> lock(mutex_);
+  callbacks_.clear();
+  return std::exchange(status_, absl::OkStatus());
+}
+
+void StepState::Fail(absl::Status status) {
+  std::map<uint64_t, absl::AnyInvocable<void()>> callbacks;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (!status_.ok()) return;
+    status_ = std::move(status);
+    stopping_.store(true, std::memory_order_release);
+    callbacks = std::exchange(callbacks_, {});
+    running_callbacks_ = true;
+    callback_thread_ = std::this_thread::get_id();
+  }
+  for (auto& [token, callback] : callbacks) callback();
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    running_callbacks_ = false;
+  }
+  callbacks_done_.notify_all();
+}
+
+bool StepState::PastDeadline(const PlanNode& next) {
+  if (std::chrono::steady_clock::now() < deadline_) return false;
+  Fail(absl::DeadlineExceededError(absl::StrCat("the step did not end within its time limit; node '", next.info->name, "' (",
+                                                next.info->schema->name, ") was next")));
+  return true;
+}
+
+absl::string_view StepState::step_container() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (container_.empty()) container_ = absl::StrCat("__per_step_", step_id_);
+  return container_;
+}
+
+uint64_t StepState::OnCancel(absl::AnyInvocable<void()> fn) {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (!stopping_.load(std::memory_order_relaxed)) {
+      callbacks_.emplace(next_token_, std::move(fn));
+      return next_token_++;
+    }
+  }
+  fn();
+  return 0;
+}
+
+void StepState::RemoveOnCancel(uint64_t token) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  if (token == 0 || callbacks_.erase(token) > 0) return;
+  // The callback may be running now. Its own thread must not wait for itself.
+  callbacks_done_.wait(lock, [&] { return !running_callbacks_ || callback_thread_ == std::this_thread::get_id(); });
+}
+
+absl::Status RunNode(StepState& step, const PlanNode& node, const uint8_t* last_use, KernelContext& context) {
+  const Plan& plan = step.plan();
+  Value* values = step.values();
+  const uint32_t* inputs = plan.input_slots.data() + node.first_input;
+  switch (node.kind) {
+    case NodeKind::kNoOp:
+      return absl::OkStatus();
+    case NodeKind::kKernel: {
+      context.Bind(node.info, &step, values, inputs, values + node.first_output, last_use, nullptr);
+      absl::Status status = node.kernel->Compute(context);
+      if (status.ok()) status = CheckOutputs(node, values);
+      if (__builtin_expect(!status.ok(), 0)) return DescribeFailure(status, node, plan, values);
+      return absl::OkStatus();
+    }
+    case NodeKind::kArg:
+      values[node.first_output].tensor = step.feeds()[node.aux];
+      return absl::OkStatus();
+    case NodeKind::kRetval: {
+      Value& in = values[inputs[0]];
+      Tensor& out = step.results()[node.aux];
+      if (in.ref != nullptr) {
+        std::lock_guard<std::mutex> lock(in.ref->mutex);
+        out = in.ref->tensor;
+      } else {
+        out = last_use[0] ? std::move(in.tensor) : in.tensor;
+      }
+      return absl::OkStatus();
+    }
+    case NodeKind::kPass:
+      values[node.first_output].tensor = last_use[0] ? std::move(values[inputs[0]].tensor) : values[inputs[0]].tensor;
+      return absl::OkStatus();
+    case NodeKind::kAsync:
+    case NodeKind::kTransfer:
+      break;
+  }
+  return absl::InternalError(absl::StrCat("node '", node.info->name, "' is asynchronous but was run synchronously"));
+}
+
+absl::Status CheckOutputs(const PlanNode& node, const Value* values) {
+  for (int i = 0; i < node.num_outputs; ++i) {
+    const Value& out = values[node.first_output + i];
+    if (__builtin_expect(out.tensor.dtype() != node.info->output_types[i] && out.ref == nullptr, 0)) {
+      return out.present() ? absl::InternalError(absl::StrCat("output ", i, " is ", DTypeName(out.tensor.dtype()), ", declared ",
+                                                              DTypeName(node.info->output_types[i])))
+                           : absl::InternalError(absl::StrCat("output ", i, " was not set"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+int64_t AllocatedBytes(const PlanNode& node, const Value* values) {
+  int64_t bytes = 0;
+  for (int i = 0; i < node.num_outputs; ++i) {
+    const BufferRef& buffer = values[node.first_output + i].tensor.buffer();
+    if (buffer && buffer->node_id() == node.info->id) bytes += static_cast<int64_t>(buffer->bytes());
+  }
+  return bytes;
+}
+
+absl::Status DescribeFailure(const absl::Status& status, const PlanNode& node, const Plan& plan, const Value* values) {
+  const KernelNode& info = *node.info;
+  std::string where = absl::StrCat("node '", info.name, "' (", info.schema->name, " on ", info.device->name().ToShortString(), ")");
+  std::string inputs;
+  for (uint32_t i = 0; i < node.num_inputs; ++i) {
+    if (i == kMaxShapesInMessage) {
+      absl::StrAppend(&inputs, ", and ", node.num_inputs - i, " more");
+      break;
+    }
+    const Value& in = values[plan.input_slots[node.first_input + i]];
+    absl::StrAppend(&inputs, i ? ", " : "", DTypeName(info.input_types[i]), in.tensor.initialized() ? in.tensor.shape().ToString() : "");
+  }
+  std::string text = absl::StrCat(where, ": ", status.message());
+  if (!inputs.empty()) absl::StrAppend(&text, "; inputs: ", inputs);
+  return absl::Status(status.code(), text);
+}
+
+}  // namespace thalweg

@@ -1,0 +1,131 @@
+// StepState: everything that changes while one step runs. Reused by later steps of the same plan.
+//
+// Threading: `values` follow the plan's order (a slot is written by its producer before readers are released); the status,
+// cancellation callbacks and foreign trace events are locked; counters are atomic. One StepState serves one step at a time.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "thalweg/ops/kernel.h"
+#include "thalweg/ops/step_services.h"
+#include "thalweg/runtime/plan.h"
+#include "thalweg/runtime/recorder.h"
+#include "thalweg/runtime/resource_manager.h"
+#include "thalweg/runtime/thread_pool.h"
+
+namespace thalweg {
+
+// What a step shares with its session.
+struct StepEnvironment {
+  ThreadPool* pool = nullptr;
+  SessionResources* resources = nullptr;
+  Allocator* host_allocator = nullptr;
+};
+
+class StepState final : public StepServices {
+ public:
+  // `plan` and what `environment` points at must outlive the state.
+  StepState(const Plan& plan, const StepEnvironment& environment);
+
+  // Prepares for a new step. `feeds` must stay valid until the step ends. A time_point::max() deadline means none.
+  void Start(absl::Span<const Tensor> feeds, std::vector<Tensor>* results, std::chrono::steady_clock::time_point deadline,
+             Recorder* recorder);
+  // After all nodes have drained: clears what an aborted step left behind, empties the step's container, returns the status.
+  absl::Status Finish();
+
+  const Plan& plan() const { return plan_; }
+  ThreadPool& pool() const { return *environment_.pool; }
+  Value* values() { return values_.get(); }
+  absl::Span<const Tensor> feeds() const { return feeds_; }
+  std::vector<Tensor>& results() { return *results_; }
+  Recorder* recorder() const { return recorder_; }
+  std::chrono::steady_clock::time_point deadline() const { return deadline_; }
+
+  // The first failure is the step's status (A61); it stops nodes that have not started and runs the OnCancel callbacks.
+  void Fail(absl::Status status);
+  // True if `next` should no longer be started. Looks at the clock only if the step has a deadline.
+  bool ShouldStop(const PlanNode& next) {
+    return stopping_.load(std::memory_order_relaxed) || (has_deadline_ && PastDeadline(next));
+  }
+
+  // Of the parallel executor.
+  std::atomic<int32_t>& pending(int32_t segment) { return pending_[segment]; }
+  std::atomic<int32_t>& readers_left(uint32_t slot) { return readers_left_[slot]; }
+  std::atomic<int32_t>& segments_left() { return segments_left_; }
+  // Contexts and completion data of asynchronous nodes, which must outlive the call that started them.
+  struct AsyncExecution {
+    KernelContext context;
+    std::vector<uint8_t> last_use;
+    int32_t segment = -1;
+    uint64_t start_ticks = 0;
+  };
+  AsyncExecution& async(int32_t index) { return async_[index]; }
+
+  // StepServices.
+  int64_t step_id() const override { return step_id_; }
+  bool cancelled() const override { return stopping_.load(std::memory_order_relaxed); }
+  uint64_t OnCancel(absl::AnyInvocable<void()> fn) override;
+  void RemoveOnCancel(uint64_t token) override;
+  ResourceManager& resources() override { return *environment_.resources; }
+  absl::string_view step_container() const override;
+  Allocator& host_allocator() override { return *environment_.host_allocator; }
+  int num_threads() const override { return environment_.pool->threads(); }
+  void ParallelFor(int64_t total, double nanos_per_item, absl::FunctionRef<void(int64_t, int64_t)> fn) override {
+    environment_.pool->ParallelFor(total, nanos_per_item, fn);
+  }
+
+ private:
+  bool PastDeadline(const PlanNode& next);
+
+  const Plan& plan_;
+  const StepEnvironment environment_;
+  std::unique_ptr<Value[]> values_;
+  std::unique_ptr<std::atomic<int32_t>[]> pending_;       // per segment; null for sequential plans
+  std::unique_ptr<std::atomic<int32_t>[]> readers_left_;  // per slot; null for sequential plans
+  std::vector<AsyncExecution> async_;
+  std::atomic<int32_t> segments_left_{0};
+
+  absl::Span<const Tensor> feeds_;
+  std::vector<Tensor>* results_ = nullptr;
+  Recorder* recorder_ = nullptr;
+  int64_t step_id_ = 0;
+  std::chrono::steady_clock::time_point deadline_;
+  bool has_deadline_ = false;
+  std::atomic<bool> stopping_{false};
+
+  mutable std::mutex mutex_;
+  mutable std::string container_;                             // guarded by mutex_; "" until somebody asks
+  absl::Status status_;                                       // guarded by mutex_
+  std::map<uint64_t, absl::AnyInvocable<void()>> callbacks_;  // guarded by mutex_
+  uint64_t next_token_ = 1;                                   // guarded by mutex_
+  bool running_callbacks_ = false;                            // guarded by mutex_
+  std::thread::id callback_thread_;                           // guarded by mutex_
+  std::condition_variable callbacks_done_;
+};
+
+// Executes the plan of `step` on the calling thread and, where the plan says so, on the pool. Returns when every node has
+// completed or been dropped; the status is the step's. The calling thread must be a compute thread (ScopedComputeThread).
+void ExecuteSequential(StepState& step);
+void ExecuteParallel(StepState& step);
+
+// Shared by the executors: runs one synchronous node. `last_use` has one entry per input.
+absl::Status RunNode(StepState& step, const PlanNode& node, const uint8_t* last_use, KernelContext& context);
+// What the executor checks after a kernel (A31, A82).
+absl::Status CheckOutputs(const PlanNode& node, const Value* values);
+// Bytes that this execution of the node allocated for its outputs (not those it passed on or reused).
+int64_t AllocatedBytes(const PlanNode& node, const Value* values);
+// Adds node, op, device and input shapes to an error of a kernel.
+absl::Status DescribeFailure(const absl::Status& status, const PlanNode& node, const Plan& plan, const Value* values);
+
+}  // namespace thalweg
