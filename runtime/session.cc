@@ -306,7 +306,7 @@ absl::StatusOr<std::string> SessionImpl::PlacementSummary(const std::vector<std:
   for (NodeId id = 0; id < compiled.graph.num_nodes(); ++id) {
     const Node& node = compiled.graph.node(id);
     const DecisionRecord& record = compiled.placement.records[id];
-    ++counts[absl::StrCat(core_->devices()[node.device]->name().ToShortString(), "  ", node.op, "  ", record.rule, " ", record.reason)];
+    ++counts[absl::StrCat(core_->devices()[node.device]->name().ToShortString(), "  ", node.op, "  ", record.rule)];
   }
   std::string out;
   for (const auto& [line, count] : counts) absl::StrAppend(&out, count, "  ", line, "\n");
