@@ -57,7 +57,8 @@ MemoryBudget::~MemoryBudget() {
 MemoryBudget::Account& MemoryBudget::OpenAccount() {
   auto* account = new Account;
   account->next = accounts_.load(std::memory_order_relaxed);
-  while (!accounts_.compare_exchange_weak(account->next, account, std::memory_order_release, std::memory_order_relaxed)) {
+  while (
+      !accounts_.compare_exchange_weak(account->next, account, std::memory_order_release, std::memory_order_relaxed)) {
   }
   return *account;
 }
@@ -91,7 +92,8 @@ int64_t MemoryBudget::Peak(const Account& account) { return account.peak.load(st
 
 int64_t MemoryBudget::in_use() const {
   int64_t total = 0;
-  for (const Account* account = accounts_.load(std::memory_order_acquire); account != nullptr; account = account->next) {
+  for (const Account* account = accounts_.load(std::memory_order_acquire); account != nullptr;
+       account = account->next) {
     total += account->state.load(std::memory_order_seq_cst) & Account::kBytesMask;
   }
   return total;
@@ -99,8 +101,8 @@ int64_t MemoryBudget::in_use() const {
 
 namespace {
 
-// What buffers need when they are freed. It outlives its allocator while there are buffers, so that a fetched tensor may
-// be kept longer than the session that made it.
+// What buffers need when they are freed. It outlives its allocator while there are buffers, so that a fetched tensor
+// may be kept longer than the session that made it.
 class HostArena {
  public:
   explicit HostArena(std::shared_ptr<MemoryBudget> budget)
@@ -218,7 +220,8 @@ class HostAllocator final : public Allocator {
   }
   absl::Status SystemRefused(int64_t bytes) const {
     return absl::ResourceExhaustedError(absl::StrCat("cannot allocate ", bytes, " bytes on ", name_,
-                                                     ": the system refused; ", arena_->stats().bytes_in_use, " bytes are in use here"));
+                                                     ": the system refused; ", arena_->stats().bytes_in_use,
+                                                     " bytes are in use here"));
   }
 
   const std::string name_;

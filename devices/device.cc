@@ -11,6 +11,8 @@ void Device::Launch(absl::AnyInvocable<void()> work) { work(); }
 
 void Device::CopyFromHost(Tensor host, int32_t node_id, CopyDone done) { done(std::move(host)); }
 
-void Device::CopyToHost(Tensor device, Allocator& host_allocator, int32_t node_id, CopyDone done) { done(std::move(device)); }
+void Device::CopyToHost(Tensor device, Allocator& host_allocator, int32_t node_id, CopyDone done) {
+  done(std::move(device));
+}
 
 }  // namespace thalweg

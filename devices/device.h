@@ -61,8 +61,8 @@ struct DeviceRequest {
   DeviceName name;      // completed to a full name
   std::string backend;  // "cpu", "sim"
 };
-// Parses a comma-separated list: TYPE:ID or TYPE:ID=BACKEND. CPU means backend cpu; other types need a backend that this
-// build has. InvalidArgument for bad text or duplicates, NotFound (naming what there is) for an unknown backend.
+// Parses a comma-separated list: TYPE:ID or TYPE:ID=BACKEND. CPU means backend cpu; other types need a backend that
+// this build has. InvalidArgument for bad text or duplicates, NotFound (naming what there is) for an unknown backend.
 absl::StatusOr<std::vector<DeviceRequest>> ParseDeviceList(absl::string_view text);
 
 // Creates the devices, host allocators charged to `budget`.

@@ -1,7 +1,7 @@
 // A cache of large free blocks by size class: fresh pages from the system cost far more than the arithmetic on them.
 //
-// Size classes lie at most a quarter apart. Blocks above 64 MiB, and blocks that would take the cache past its byte limit,
-// go straight to the system. Threading: all methods are thread-safe.
+// Size classes lie at most a quarter apart. Blocks above 64 MiB, and blocks that would take the cache past its byte
+// limit, go straight to the system. Threading: all methods are thread-safe.
 #pragma once
 
 #include <array>

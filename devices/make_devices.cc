@@ -21,7 +21,8 @@ struct Backend {
 };
 
 constexpr Backend kBackends[] = {
-    {"cpu", [](DeviceName name, std::shared_ptr<MemoryBudget> budget) -> absl::StatusOr<std::shared_ptr<Device>> {
+    {"cpu",
+     [](DeviceName name, std::shared_ptr<MemoryBudget> budget) -> absl::StatusOr<std::shared_ptr<Device>> {
        return MakeCpuDevice(std::move(name), std::move(budget));
      }},
     {"sim", [](DeviceName name, std::shared_ptr<MemoryBudget>) { return MakeSimDevice(std::move(name)); }},
@@ -36,8 +37,8 @@ const Backend* FindBackend(absl::string_view name) {
 
 absl::Status UnknownBackend(absl::string_view name) {
   const auto append_name = [](std::string* out, const Backend& backend) { absl::StrAppend(out, backend.name); };
-  return absl::NotFoundError(absl::StrCat("this build has no backend '", name, "'; it has ",
-                                          absl::StrJoin(kBackends, ", ", append_name)));
+  return absl::NotFoundError(
+      absl::StrCat("this build has no backend '", name, "'; it has ", absl::StrJoin(kBackends, ", ", append_name)));
 }
 
 // The backend of a device that was asked for without one.
@@ -61,7 +62,8 @@ absl::StatusOr<DeviceRequest> ParseDeviceRequest(absl::string_view text) {
   DeviceRequest request;
   THALWEG_ASSIGN_OR_RETURN(const DeviceName name, DeviceName::ParseLocalOrFull(parts.first));
   if (!name.type || !name.id) {
-    return absl::InvalidArgumentError(absl::StrCat("device '", text, "' lacks a type or a number; write for example CPU:0"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("device '", text, "' lacks a type or a number; write for example CPU:0"));
   }
   request.name = name.CompletedFrom(LocalTask());
   const bool has_backend = parts.first.size() < text.size();
@@ -101,7 +103,8 @@ absl::StatusOr<std::vector<std::shared_ptr<Device>>> MakeDevices(const std::vect
     const Backend* backend = FindBackend(request.backend);
     if (backend == nullptr) return UnknownBackend(request.backend);
     if (!request.name.IsFull()) {
-      return absl::InvalidArgumentError(absl::StrCat("the device name '", request.name.ToString(), "' is not complete"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("the device name '", request.name.ToString(), "' is not complete"));
     }
     THALWEG_ASSIGN_OR_RETURN(std::shared_ptr<Device> device, backend->make(request.name, budget));
     devices.push_back(std::move(device));

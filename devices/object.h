@@ -21,8 +21,8 @@ class THALWEG_EXPORT Resource {
   virtual std::string DebugString() const = 0;
 };
 
-// The value of an element of a resource tensor: which resource is meant. `resource` is set for anonymous resources only;
-// named ones are looked up in their container when used, so that a handle may exist before its resource.
+// The value of an element of a resource tensor: which resource is meant. `resource` is set for anonymous resources
+// only; named ones are looked up in their container when used, so that a handle may exist before its resource.
 struct ResourceHandle {
   std::string container;
   std::string name;
@@ -41,7 +41,13 @@ class THALWEG_EXPORT VariantValue {
 };
 using Variant = std::shared_ptr<const VariantValue>;
 
-template <> struct DTypeOf<ResourceHandle> { static constexpr DType value = DType::kResource; };
-template <> struct DTypeOf<Variant> { static constexpr DType value = DType::kVariant; };
+template <>
+struct DTypeOf<ResourceHandle> {
+  static constexpr DType value = DType::kResource;
+};
+template <>
+struct DTypeOf<Variant> {
+  static constexpr DType value = DType::kVariant;
+};
 
 }  // namespace thalweg

@@ -27,9 +27,18 @@ size_t ElementBytes(DType dtype) {
   }
 }
 
-size_t ElementAlignment(DType dtype) { return IsPlainMemory(dtype) ? std::min<size_t>(DTypeSize(dtype), 8) : alignof(std::string); }
+// False if the bytes of all elements do not fit int64_t.
+bool TotalBytes(DType dtype, const Shape& shape, int64_t* bytes) {
+  return CheckedMul(shape.num_elements(), static_cast<int64_t>(ElementBytes(dtype)), bytes);
+}
 
-bool IsAligned(const void* data, DType dtype) { return reinterpret_cast<uintptr_t>(data) % ElementAlignment(dtype) == 0; }
+size_t ElementAlignment(DType dtype) {
+  return IsPlainMemory(dtype) ? std::min<size_t>(DTypeSize(dtype), 8) : alignof(std::string);
+}
+
+bool IsAligned(const void* data, DType dtype) {
+  return reinterpret_cast<uintptr_t>(data) % ElementAlignment(dtype) == 0;
+}
 
 absl::Status BadElementType(DType dtype) {
   return absl::InvalidArgumentError(absl::StrCat("a tensor cannot have the element type ", DTypeName(dtype)));
@@ -109,7 +118,9 @@ std::string ObjectText(const ResourceHandle& handle) {
 std::string ObjectText(const Variant& variant) { return variant ? variant->DebugString() : "null"; }
 
 template <typename T>
-T ElementAt(const void* data, int64_t i) { return static_cast<const T*>(data)[i]; }
+T ElementAt(const void* data, int64_t i) {
+  return static_cast<const T*>(data)[i];
+}
 
 std::string ElementText(DType dtype, const void* data, int64_t i) {
   switch (dtype) {
@@ -147,7 +158,7 @@ std::string ElementText(DType dtype, const void* data, int64_t i) {
 absl::StatusOr<Tensor> Tensor::Allocate(DType dtype, Shape shape, Allocator& allocator, int32_t node_id) {
   if (ElementBytes(dtype) == 0 || IsRef(dtype)) return BadElementType(dtype);
   int64_t bytes;
-  if (!CheckedMul(shape.num_elements(), static_cast<int64_t>(ElementBytes(dtype)), &bytes)) return TooLarge(dtype, shape);
+  if (!TotalBytes(dtype, shape, &bytes)) return TooLarge(dtype, shape);
   absl::StatusOr<BufferRef> buffer = IsPlainMemory(dtype)
                                          ? allocator.Allocate(bytes, node_id)
                                          : AllocateObjects(dtype, shape.num_elements(), allocator, node_id);
@@ -160,10 +171,11 @@ absl::StatusOr<Tensor> Tensor::Allocate(DType dtype, Shape shape, Allocator& all
   return result;
 }
 
-absl::StatusOr<Tensor> Tensor::Wrap(void* data, DType dtype, Shape shape, std::function<void()> deleter, bool writable) {
+absl::StatusOr<Tensor> Tensor::Wrap(void* data, DType dtype, Shape shape, std::function<void()> deleter,
+                                    bool writable) {
   if (ElementBytes(dtype) == 0 || IsRef(dtype)) return BadElementType(dtype);
   int64_t bytes;
-  if (!CheckedMul(shape.num_elements(), static_cast<int64_t>(ElementBytes(dtype)), &bytes)) return TooLarge(dtype, shape);
+  if (!TotalBytes(dtype, shape, &bytes)) return TooLarge(dtype, shape);
   if (data == nullptr && bytes > 0) return absl::InvalidArgumentError("the memory to wrap is null");
   if (!IsAligned(data, dtype)) {
     return absl::InvalidArgumentError(absl::StrCat("the memory to wrap is not aligned to ", ElementAlignment(dtype),
@@ -195,7 +207,8 @@ absl::StatusOr<TensorLiteralPtr> Tensor::ToLiteral() const {
     return absl::FailedPreconditionError("the tensor is in device memory; copy it to the host first");
   }
   if (dtype_ == DType::kResource || dtype_ == DType::kVariant) {
-    return absl::UnimplementedError(absl::StrCat("elements of type ", DTypeName(dtype_), " cannot be written as a constant"));
+    return absl::UnimplementedError(
+        absl::StrCat("elements of type ", DTypeName(dtype_), " cannot be written as a constant"));
   }
   auto literal = std::make_shared<TensorLiteral>();
   literal->dtype = dtype_;

@@ -1,9 +1,9 @@
 // Tensor: dtype, shape, and a share of a buffer. The value type that flows along the edges of a graph.
 //
-// Threading: a Tensor object is not locked; distinct Tensors may share a buffer and be used from several threads, as long
-// as nobody writes a shared buffer. Copying shares the buffer. A default-constructed Tensor is uninitialised.
-// Layout: dense, row-major; elements of dtype string, resource and variant are C++ objects (std::string, ResourceHandle,
-// Variant) in host memory.
+// Threading: a Tensor object is not locked; distinct Tensors may share a buffer and be used from several threads, as
+// long as nobody writes a shared buffer. Copying shares the buffer. A default-constructed Tensor is uninitialised.
+// Layout: dense, row-major; elements of dtype string, resource and variant are C++ objects (std::string,
+// ResourceHandle, Variant) in host memory.
 #pragma once
 
 #include <functional>
@@ -49,7 +49,9 @@ class THALWEG_EXPORT Tensor {
   template <typename T>
   static absl::StatusOr<Tensor> Of(std::vector<T> values, Shape shape);
   template <typename T>
-  static absl::StatusOr<Tensor> Scalar(T value) { return Of<T>(std::vector<T>{std::move(value)}, Shape()); }
+  static absl::StatusOr<Tensor> Scalar(T value) {
+    return Of<T>(std::vector<T>{std::move(value)}, Shape());
+  }
 
   bool initialized() const { return dtype_ != DType::kInvalid; }
   DType dtype() const { return dtype_; }

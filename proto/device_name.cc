@@ -83,8 +83,8 @@ absl::StatusOr<DeviceName> DeviceName::Parse(absl::string_view text) {
   if (rest == "/") return name;
   while (!rest.empty()) {
     if (!TakePart(&rest, &name)) {
-      return absl::InvalidArgumentError(absl::StrCat("malformed device name '", text, "' at '", rest,
-                                                     "'; write for example /device:CPU:0"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("malformed device name '", text, "' at '", rest, "'; write for example /device:CPU:0"));
     }
   }
   return name;
@@ -107,8 +107,10 @@ std::string DeviceName::ToString() const {
   if (task) absl::StrAppend(&out, "/task:", *task);
   if (type) {
     absl::StrAppend(&out, "/device:", *type, ":");
-    if (id) absl::StrAppend(&out, *id);
-    else out += '*';
+    if (id)
+      absl::StrAppend(&out, *id);
+    else
+      out += '*';
   }
   return out;
 }
@@ -138,7 +140,8 @@ absl::Status DeviceName::Merge(const DeviceName& other, MergeMode mode) {
   const bool type_conflict = Conflict(type, other.type);
   const bool id_conflict = Conflict(id, other.id);
   if (mode == MergeMode::kStrict && (type_conflict || id_conflict)) {
-    return absl::InvalidArgumentError(absl::StrCat("device names '", ToString(), "' and '", other.ToString(), "' contradict each other"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("device names '", ToString(), "' and '", other.ToString(), "' contradict each other"));
   }
   if (other.job) job = other.job;
   if (other.replica) replica = other.replica;

@@ -90,12 +90,14 @@ absl::StatusOr<DType> ParseDType(absl::string_view text) {
   const bool ref = absl::ConsumeSuffix(&base, "_ref") || absl::ConsumeSuffix(&base, "_REF");
   for (int n = 1; n <= kMaxValueDType; ++n) {
     const Info& info = kInfo[n];
-    if (!base.empty() && (base == info.name || base == info.short_name || base == info.attr_name || base == info.proto_name)) {
+    const bool named = base == info.name || base == info.short_name || base == info.attr_name || base == info.proto_name;
+    if (named && !base.empty()) {
       return ref ? MakeRef(static_cast<DType>(n)) : static_cast<DType>(n);
     }
   }
-  return absl::InvalidArgumentError(absl::StrCat("'", text, "' is not an element type; known are float32 (f32), int32 (i32), "
-                                                 "uint8 (u8), bool, string and so on: thalweg help dtypes lists them"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("'", text, "' is not an element type; known are float32 (f32), int32 (i32), ",
+                   "uint8 (u8), bool, string and so on: thalweg help dtypes lists them"));
 }
 
 bool IsFloating(DType t) { return ClassOf(t) == kFloat; }
@@ -104,7 +106,8 @@ bool IsComplex(DType t) { return ClassOf(t) == kCplx; }
 bool IsQuantized(DType t) { return ClassOf(t) == kQuant; }
 
 std::string DTypeListString(absl::Span<const DType> types) {
-  return absl::StrCat("[", absl::StrJoin(types, ", ", [](std::string* out, DType t) { absl::StrAppend(out, DTypeName(t)); }), "]");
+  const auto append_name = [](std::string* out, DType t) { absl::StrAppend(out, DTypeName(t)); };
+  return absl::StrCat("[", absl::StrJoin(types, ", ", append_name), "]");
 }
 
 }  // namespace thalweg

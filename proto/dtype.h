@@ -85,8 +85,8 @@ inline size_t DTypeSize(DType t) {
 
 // True if elements are plain bytes that memcpy may copy (everything but string, resource, variant).
 inline bool IsPlainMemory(DType t) { return DTypeSize(t) > 0; }
-THALWEG_EXPORT bool IsFloating(DType t);         // float16, bfloat16, float32, float64, float8 kinds
-THALWEG_EXPORT bool IsInteger(DType t);          // signed and unsigned integers of 8 to 64 bits (not bool, not quantized)
+THALWEG_EXPORT bool IsFloating(DType t);  // float16, bfloat16, float32, float64, float8 kinds
+THALWEG_EXPORT bool IsInteger(DType t);   // signed and unsigned integers of 8 to 64 bits (not bool, not quantized)
 THALWEG_EXPORT bool IsComplex(DType t);
 THALWEG_EXPORT bool IsQuantized(DType t);
 

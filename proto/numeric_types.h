@@ -1,7 +1,8 @@
 // Element types that C++20 lacks: half, bfloat16, the float8 and 4-bit formats, and the quantized integers.
 //
 // Each is a trivially copyable struct of its storage bits. The floating ones convert to float exactly and from float
-// with round-to-nearest-even; arithmetic is done in float and rounded once per operation, as TensorFlow's CPU kernels do.
+// with round-to-nearest-even; arithmetic is done in float and rounded once per operation, as TensorFlow's CPU kernels
+// do.
 // The quantized integers are distinct types so that kernels and dtype traits can tell them from plain integers.
 #pragma once
 

@@ -22,9 +22,12 @@ std::string DimsString(absl::Span<const int64_t> dims) {
   std::string out = "[";
   for (size_t i = 0; i < dims.size(); ++i) {
     if (i) out += ',';
-    if (dims[i] >= 0) absl::StrAppend(&out, dims[i]);
-    else if (dims[i] == kUnknownDim) out += '?';
-    else absl::StrAppend(&out, "s", kUnknownDim - 1 - dims[i]);
+    if (dims[i] >= 0)
+      absl::StrAppend(&out, dims[i]);
+    else if (dims[i] == kUnknownDim)
+      out += '?';
+    else
+      absl::StrAppend(&out, "s", kUnknownDim - 1 - dims[i]);
   }
   return out += ']';
 }
@@ -35,7 +38,8 @@ absl::Status CheckDims(absl::Span<const int64_t> dims, int64_t least) {
   }
   for (size_t i = 0; i < dims.size(); ++i) {
     if (dims[i] < least) {
-      return absl::InvalidArgumentError(absl::StrCat("dimension ", i, " of a shape is ", dims[i], "; it must be >= ", least));
+      return absl::InvalidArgumentError(
+          absl::StrCat("dimension ", i, " of a shape is ", dims[i], "; it must be >= ", least));
     }
   }
   if (NonZeroProduct(dims) < 0) {
@@ -99,9 +103,7 @@ PartialShape PartialShape::OfDims(Dims dims) {
   return s;
 }
 
-bool PartialShape::IsFullyKnown() const {
-  return has_rank_ && std::all_of(dims_.begin(), dims_.end(), IsKnownDim);
-}
+bool PartialShape::IsFullyKnown() const { return has_rank_ && std::all_of(dims_.begin(), dims_.end(), IsKnownDim); }
 
 absl::StatusOr<Shape> PartialShape::ToShape() const {
   if (!IsFullyKnown()) return absl::InvalidArgumentError(absl::StrCat("shape ", ToString(), " is not fully known"));
@@ -149,7 +151,8 @@ absl::StatusOr<Shape> BroadcastShapes(const Shape& a, const Shape& b) {
     const int64_t x = i <= a.rank() ? a.dim(a.rank() - i) : 1;
     const int64_t y = i <= b.rank() ? b.dim(b.rank() - i) : 1;
     if (x != y && x != 1 && y != 1) {
-      return absl::InvalidArgumentError(absl::StrCat("incompatible shapes for broadcasting: ", a.ToString(), " and ", b.ToString()));
+      return absl::InvalidArgumentError(
+          absl::StrCat("incompatible shapes for broadcasting: ", a.ToString(), " and ", b.ToString()));
     }
     dims[rank - i] = x == 1 ? y : x;
   }

@@ -28,9 +28,8 @@ absl::StatusOr<OwnedBytes> AllocateContent(size_t bytes) {
   if (data == nullptr) {
     return absl::ResourceExhaustedError(absl::StrCat("no memory for a constant of ", bytes, " bytes"));
   }
-  return OwnedBytes{data, std::shared_ptr<const void>(data, [](const void* p) {
-                      ::operator delete(const_cast<void*>(p), kContentAlignment);
-                    })};
+  return OwnedBytes{data, std::shared_ptr<const void>(
+                              data, [](const void* p) { ::operator delete(const_cast<void*>(p), kContentAlignment); })};
 }
 
 absl::Status SetOwnedContent(absl::string_view bytes, TensorLiteral* literal) {
@@ -89,7 +88,8 @@ template <typename T, typename Field>
 absl::Status StoreComplexValues(const Field& field, TensorLiteral* literal) {
   const size_t count = UsedValues(field.size() / 2, literal->shape.num_elements());
   if (count == 0) return absl::OkStatus();
-  return SetOwnedContent(absl::string_view(reinterpret_cast<const char*>(field.data()), count * 2 * sizeof(T)), literal);
+  return SetOwnedContent(absl::string_view(reinterpret_cast<const char*>(field.data()), count * 2 * sizeof(T)),
+                         literal);
 }
 
 absl::Status StoreNarrowValues(const TensorProto& proto, TensorLiteral* literal) {
@@ -116,8 +116,8 @@ absl::Status StoreStrings(const TensorProto& proto, TensorLiteral* literal) {
 // them.
 absl::Status CheckNoObjects(const TensorProto& proto, DType dtype) {
   if (proto.resource_handle_val_size() == 0 && proto.variant_val_size() == 0) return absl::OkStatus();
-  return absl::UnimplementedError(
-      absl::StrCat("a constant of type ", DTypeName(dtype), " with contents cannot be loaded; only default elements can"));
+  return absl::UnimplementedError(absl::StrCat("a constant of type ", DTypeName(dtype),
+                                               " with contents cannot be loaded; only default elements can"));
 }
 
 absl::Status StoreTypedValues(const TensorProto& proto, TensorLiteral* literal) {
@@ -169,7 +169,8 @@ absl::Status StoreContent(absl::string_view content, std::shared_ptr<const void>
   const int64_t wanted = literal->MaterialisedBytes();
   if (static_cast<uint64_t>(wanted) != content.size()) {
     return absl::InvalidArgumentError(absl::StrCat("tensor_content of a constant ", DTypeName(literal->dtype),
-                                                   literal->shape.ToString(), " has ", content.size(), " bytes; its shape asks for ", wanted));
+                                                   literal->shape.ToString(), " has ", content.size(),
+                                                   " bytes; its shape asks for ", wanted));
   }
   const bool canonical = !HasCanonicalBytes(literal->dtype) || IsCanonical(literal->dtype, content);
   if (owner != nullptr && canonical) {
@@ -342,7 +343,8 @@ void TensorLiteral::CopyTo(void* out) const {
 absl::StatusOr<std::vector<int64_t>> TensorLiteral::ToInt64s(int64_t limit) const {
   const IntegerReader read = IntegerReaderOf(dtype);
   if (read == nullptr) {
-    return absl::InvalidArgumentError(absl::StrCat("expected a constant of integers, got ", DTypeName(dtype), shape.ToString()));
+    return absl::InvalidArgumentError(
+        absl::StrCat("expected a constant of integers, got ", DTypeName(dtype), shape.ToString()));
   }
   const int64_t elements = shape.num_elements();
   if (elements > limit) {
@@ -354,7 +356,8 @@ absl::StatusOr<std::vector<int64_t>> TensorLiteral::ToInt64s(int64_t limit) cons
   for (int64_t i = 0; i < elements && stored > 0; ++i) {
     values[i] = read(content, std::min(i, stored - 1));
     if (dtype == DType::kUInt64 && values[i] < 0) {
-      return absl::InvalidArgumentError(absl::StrCat("the constant uint64 ", static_cast<uint64_t>(values[i]), " exceeds 2^63-1"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("the constant uint64 ", static_cast<uint64_t>(values[i]), " exceeds 2^63-1"));
     }
   }
   return values;

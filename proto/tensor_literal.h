@@ -1,9 +1,9 @@
 // TensorLiteral: a constant as written in a graph (the `value` attribute of Const and the like), without a device.
 //
-// It keeps either raw row-major little-endian content (possibly a view into a mapped file, kept alive by `owner`) or the
-// strings of a string tensor. Values given once for many elements ("the last value repeats") stay compact: `content`
-// then holds fewer elements than the shape asks for, and the last one (or zero, if there is none) stands for the rest.
-// Immutable after construction; share it by TensorLiteralPtr.
+// It keeps either raw row-major little-endian content (possibly a view into a mapped file, kept alive by `owner`) or
+// the strings of a string tensor. Values given once for many elements ("the last value repeats") stay compact:
+// `content` then holds fewer elements than the shape asks for, and the last one (or zero, if there is none) stands for
+// the rest. Immutable after construction; share it by TensorLiteralPtr.
 #pragma once
 
 #include <memory>
@@ -23,9 +23,9 @@ class TensorProto;  // the generated message; defined in thalweg/tensor.pb.h
 struct THALWEG_EXPORT TensorLiteral {
   DType dtype = DType::kInvalid;
   Shape shape;
-  absl::string_view content;            // plain types: stored elements, at most shape.num_elements() of them
-  std::vector<std::string> strings;     // string tensors: stored elements, at most shape.num_elements() of them
-  std::shared_ptr<const void> owner;    // keeps `content` alive
+  absl::string_view content;          // plain types: stored elements, at most shape.num_elements() of them
+  std::vector<std::string> strings;   // string tensors: stored elements, at most shape.num_elements() of them
+  std::shared_ptr<const void> owner;  // keeps `content` alive
 
   // Bytes that a materialised tensor of this literal takes (strings: of the std::string objects).
   int64_t MaterialisedBytes() const;
@@ -36,9 +36,9 @@ struct THALWEG_EXPORT TensorLiteral {
 };
 using TensorLiteralPtr = std::shared_ptr<const TensorLiteral>;
 
-// Decodes and checks a TensorProto (semantics L12): known dtype, fully known valid shape, content of the exact length or
-// at most as many values as elements. `content_owner` allows `content` to stay a view: pass the owner of the bytes that
-// `proto.tensor_content()` was referenced from together with that view, or null to copy.
+// Decodes and checks a TensorProto (semantics L12): known dtype, fully known valid shape, content of the exact length
+// or at most as many values as elements. `content_owner` allows `content` to stay a view: pass the owner of the bytes
+// that `proto.tensor_content()` was referenced from together with that view, or null to copy.
 absl::StatusOr<TensorLiteralPtr> DecodeTensorProto(const TensorProto& proto);
 // The same where tensor_content was left out of `proto` and stands elsewhere (a mapped file).
 absl::StatusOr<TensorLiteralPtr> DecodeTensorProto(const TensorProto& proto, absl::string_view external_content,

@@ -8,7 +8,8 @@ namespace {
 class CpuDevice final : public Device {
  public:
   CpuDevice(DeviceName name, std::shared_ptr<MemoryBudget> budget)
-      : Device(std::move(name), "cpu"), allocator_(MakeHostAllocator(this->name().ToShortString(), std::move(budget))) {}
+      : Device(std::move(name), "cpu"),
+        allocator_(MakeHostAllocator(this->name().ToShortString(), std::move(budget))) {}
 
   Allocator& allocator() override { return *allocator_; }
   MemoryKind memory() const override { return MemoryKind::kHost; }

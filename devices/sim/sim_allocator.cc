@@ -29,9 +29,7 @@ class SimBuffer final : public Buffer {
 }  // namespace
 
 SimAllocator::SimAllocator(std::string name, std::shared_ptr<SimMemory> memory)
-    : name_(std::move(name)),
-      memory_(std::move(memory)),
-      usage_(std::make_shared<MemoryBudget>(memory_->capacity())) {}
+    : name_(std::move(name)), memory_(std::move(memory)), usage_(std::make_shared<MemoryBudget>(memory_->capacity())) {}
 
 absl::StatusOr<BufferRef> SimAllocator::Allocate(int64_t bytes, int32_t node_id) {
   if (bytes < 0) return absl::InvalidArgumentError(absl::StrCat("cannot allocate ", bytes, " bytes on ", name_));
@@ -41,9 +39,9 @@ absl::StatusOr<BufferRef> SimAllocator::Allocate(int64_t bytes, int32_t node_id)
     if (block == nullptr) usage_->Release(bytes);
   }
   if (block == nullptr) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("cannot allocate ", bytes, " bytes on ", name_, ": ", usage_->in_use(), " of its ",
-                     memory_->capacity(), " bytes are in use, the largest free range has ", memory_->LargestFreeRange()));
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "cannot allocate ", bytes, " bytes on ", name_, ": ", usage_->in_use(), " of its ", memory_->capacity(),
+        " bytes are in use, the largest free range has ", memory_->LargestFreeRange()));
   }
   allocations_.fetch_add(1, std::memory_order_relaxed);
   return BufferRef(new SimBuffer(block, bytes, node_id, memory_, usage_));

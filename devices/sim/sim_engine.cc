@@ -86,7 +86,8 @@ void SimEngine::Submit(Item item) { queue_->Push(std::move(item)); }
 
 absl::Status SimEngine::Synchronize() {
   if (queue_->OnEngineThread()) {
-    return absl::FailedPreconditionError("a device cannot wait for itself: Synchronize was called on its engine thread");
+    return absl::FailedPreconditionError(
+        "a device cannot wait for itself: Synchronize was called on its engine thread");
   }
   std::promise<void> reached;
   std::future<void> done = reached.get_future();

@@ -5,7 +5,7 @@
 // copies. (A device with real copy engines overlaps the two; this one only promises the order.)
 //
 // Threading: all methods are thread-safe. The thread starts with the first item. The destructor runs what is queued,
-// then joins; on the engine's own thread (an item dropped the last owner) it runs what is queued and lets the thread end.
+// then joins; on the engine's own thread (an item dropped the last owner) it runs what is queued, and the thread ends.
 #pragma once
 
 #include <memory>

@@ -3,8 +3,8 @@
 // One anonymous file is mapped twice: once without any access right, which gives the device addresses that tensors
 // carry, and once for reading and writing, the alias through which only the device's own code goes (Alias). Host code
 // that forgets to copy dies at the faulty instruction, as it would on real hardware, and is not excused by luck.
-// Pages are taken from the system when first written. Memory that holds no value is filled with kPoison, so that reading
-// what was freed or never written gives conspicuous garbage.
+// Pages are taken from the system when first written. Memory that holds no value is filled with kPoison, so that
+// reading what was freed or never written gives conspicuous garbage.
 //
 // Threading: all methods are thread-safe.
 #pragma once
@@ -34,7 +34,8 @@ class SimMemory {
   SimMemory& operator=(const SimMemory&) = delete;
   ~SimMemory();
 
-  // The device address of a block of at least `bytes` bytes, or null if no free range is long enough. Requires bytes >= 0.
+  // The device address of a block of at least `bytes` bytes, or null if no free range is long enough.
+  // Requires bytes >= 0.
   void* Allocate(int64_t bytes);
   // Requires a block of Allocate, with the same `bytes`.
   void Free(void* block, int64_t bytes);
@@ -59,8 +60,8 @@ class SimMemory {
   char* const alias_base_;
   const int64_t capacity_;
 
-  // Free ranges, never adjacent to each other, by offset and by (size, offset). Kept in host memory: device memory holds
-  // nothing but values. All below guarded by mutex_.
+  // Free ranges, never adjacent to each other, by offset and by (size, offset). Kept in host memory: device memory
+  // holds nothing but values. All below guarded by mutex_.
   mutable std::mutex mutex_;
   std::map<Offset, int64_t> free_by_offset_;
   std::set<std::pair<int64_t, Offset>> free_by_size_;

@@ -63,7 +63,8 @@ TEST(HostAllocator, TheLimitIsExactAndTheMessageSaysWhatIsInUse) {
   BufferRef most = host.allocator->Allocate(1 << 20, -1).value();
   const absl::Status refused = host.allocator->Allocate(1, -1).status();
   EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_EQ(refused.message(), "cannot allocate 1 bytes on CPU:0: 1048576 of the memory limit of 1048576 bytes are in use");
+  EXPECT_EQ(refused.message(),
+            "cannot allocate 1 bytes on CPU:0: 1048576 of the memory limit of 1048576 bytes are in use");
   most = BufferRef();
   EXPECT_TRUE(host.allocator->Allocate(1 << 20, -1).ok()) << "a refusal reserves nothing";
 }

@@ -28,9 +28,11 @@ absl::StatusOr<Tensor> ToDevice(Device& device, Tensor host, int32_t node_id = -
   return result.get_future().get();
 }
 
-absl::StatusOr<Tensor> ToHost(Device& device, Tensor tensor, Allocator& allocator = DefaultHostAllocator(), int32_t node_id = -1) {
+absl::StatusOr<Tensor> ToHost(Device& device, Tensor tensor, Allocator& allocator = DefaultHostAllocator(),
+                              int32_t node_id = -1) {
   std::promise<absl::StatusOr<Tensor>> result;
-  device.CopyToHost(std::move(tensor), allocator, node_id, [&](absl::StatusOr<Tensor> t) { result.set_value(std::move(t)); });
+  device.CopyToHost(std::move(tensor), allocator, node_id,
+                    [&](absl::StatusOr<Tensor> t) { result.set_value(std::move(t)); });
   return result.get_future().get();
 }
 
@@ -119,7 +121,8 @@ TEST(SimDevice, ItsMemoryHasALimit) {
   EXPECT_EQ(allocator.stats().bytes_in_use, 900000);
   const absl::Status refused = allocator.Allocate(200000, 1).status();
   EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_NE(refused.message().find("on GPU:0: 900000 of its 1048576 bytes are in use"), absl::string_view::npos) << refused;
+  EXPECT_NE(refused.message().find("on GPU:0: 900000 of its 1048576 bytes are in use"), absl::string_view::npos)
+      << refused;
   most = BufferRef();
   EXPECT_EQ(allocator.stats().bytes_in_use, 0);
   EXPECT_EQ(allocator.stats().peak_bytes, 900000);
@@ -191,7 +194,9 @@ TEST(SimEngine, CannotWaitForItself) {
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
 }
 
-uint8_t ByteAt(const SimMemory& memory, const void* address) { return *static_cast<const uint8_t*>(memory.Alias(address)); }
+uint8_t ByteAt(const SimMemory& memory, const void* address) {
+  return *static_cast<const uint8_t*>(memory.Alias(address));
+}
 
 TEST(SimMemory, WhatHoldsNoValueIsPoisoned) {
   const auto memory = SimMemory::Make(1 << 16).value();

@@ -112,8 +112,10 @@ TEST(Tensor, WrapCallsTheDeleterOnceWhenTheLastShareIsGone) {
 
 TEST(Tensor, WrapChecksItsMemory) {
   alignas(8) char bytes[64];
-  EXPECT_EQ(Tensor::Wrap(nullptr, DType::kFloat32, Shape::Of({1}), nullptr).status().code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(Tensor::Wrap(bytes + 1, DType::kFloat32, Shape::Of({1}), nullptr).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(Tensor::Wrap(nullptr, DType::kFloat32, Shape::Of({1}), nullptr).status().code(),
+            absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(Tensor::Wrap(bytes + 1, DType::kFloat32, Shape::Of({1}), nullptr).status().code(),
+            absl::StatusCode::kInvalidArgument);
   EXPECT_TRUE(Tensor::Wrap(bytes + 1, DType::kUInt8, Shape::Of({1}), nullptr).ok());
   EXPECT_TRUE(Tensor::Wrap(nullptr, DType::kFloat32, Shape::Of({0}), nullptr).ok());
   EXPECT_TRUE(Tensor::Wrap(bytes, DType::kFloat32, Shape::Of({1}), nullptr, /*writable=*/true)->OwnsBufferAlone());
@@ -150,7 +152,8 @@ TEST(Tensor, ReshapesAndRowsAreViews) {
 
 TEST(Tensor, BytesCountCharacters) {
   const std::string text(1000, 'x');
-  EXPECT_EQ(Tensor::Of<std::string>({text, ""}, Shape::Of({2}))->bytes(), static_cast<int64_t>(1000 + 2 * sizeof(std::string)));
+  EXPECT_EQ(Tensor::Of<std::string>({text, ""}, Shape::Of({2}))->bytes(),
+            static_cast<int64_t>(1000 + 2 * sizeof(std::string)));
   EXPECT_EQ(Tensor::Of<double>({1, 2}, Shape::Of({2}))->bytes(), 16);
   EXPECT_EQ(Tensor().bytes(), 0);
 }
@@ -181,13 +184,16 @@ TEST(Tensor, LargeLiteralsAreSharedSmallOnesCopied) {
 
 TEST(Tensor, LiteralsInFilesMayBeMisaligned) {
   const std::string bytes(8001, '\0');
-  const Tensor t = Tensor::FromLiteral(Literal(DType::kFloat32, Shape::Of({2000}), absl::string_view(bytes).substr(1))).value();
+  const Tensor t =
+      Tensor::FromLiteral(Literal(DType::kFloat32, Shape::Of({2000}), absl::string_view(bytes).substr(1))).value();
   EXPECT_EQ(reinterpret_cast<uintptr_t>(t.raw()) % kBufferAlignment, 0u);
 }
 
 TEST(Tensor, LiteralsRepeatTheirLastElement) {  // semantics L12
   const float two[] = {1, 2};
-  const Tensor t = Tensor::FromLiteral(Literal(DType::kFloat32, Shape::Of({5}), absl::string_view(reinterpret_cast<const char*>(two), 8))).value();
+  const Tensor t = Tensor::FromLiteral(Literal(DType::kFloat32, Shape::Of({5}),
+                                               absl::string_view(reinterpret_cast<const char*>(two), 8)))
+                       .value();
   EXPECT_EQ(std::vector<float>(t.flat<float>().begin(), t.flat<float>().end()), (std::vector<float>{1, 2, 2, 2, 2}));
   const Tensor strings = Tensor::FromLiteral(Literal(DType::kString, Shape::Of({3}), "", {"a", "b"})).value();
   EXPECT_EQ(strings.flat<std::string>()[2], "b");

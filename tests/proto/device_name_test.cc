@@ -59,8 +59,8 @@ TEST(DeviceName, OldSpellings) {
 
 TEST(DeviceName, WhatIsNotPartOfANameIsRefused) {
   for (const char* bad : {"x", "job:a", "/job:", "/job:1a", "/job:a b", "/replica:", "/replica:-1", "/replica:a",
-                          "/task:99999999999", "/device:", "/device:9", "/device:GPU:", "/device:GPU:x", "/device:GPU:0/",
-                          "//", "/job:a//task:0", "/job:a /task:0", "/device:GPU:0x", "GPU:0"}) {
+                          "/task:99999999999", "/device:", "/device:9", "/device:GPU:", "/device:GPU:x",
+                          "/device:GPU:0/", "//", "/job:a//task:0", "/job:a /task:0", "/device:GPU:0x", "GPU:0"}) {
     const absl::StatusOr<DeviceName> name = DeviceName::Parse(bad);
     EXPECT_EQ(name.status().code(), absl::StatusCode::kInvalidArgument) << bad;
     EXPECT_NE(name.status().message().find(bad), absl::string_view::npos) << "the message quotes the text";
@@ -72,12 +72,14 @@ TEST(DeviceName, LocalNames) {
   EXPECT_EQ(Parsed("GPU:0").ToShortString(), "GPU:0");
   EXPECT_EQ(Parsed("/job:a/device:CPU:1").ToShortString(), "CPU:1");
   EXPECT_EQ(Parsed("/job:a").ToShortString(), "/job:a");
-  for (const char* bad : {":0", "GPU:0:1", "GPU:0 ", "0", "GPU:"}) EXPECT_FALSE(DeviceName::ParseLocalOrFull(bad).ok()) << bad;
+  for (const char* bad : {":0", "GPU:0:1", "GPU:0 ", "0", "GPU:"})
+    EXPECT_FALSE(DeviceName::ParseLocalOrFull(bad).ok()) << bad;
 }
 
 TEST(DeviceName, MatchesAFullName) {
   const DeviceName full = Parsed("/job:a/replica:0/task:1/device:GPU:2");
-  for (const char* pattern : {"", "/job:a", "/task:1/device:GPU", "/device:*:2", "/job:a/replica:0/task:1/device:GPU:2"}) {
+  for (const char* pattern :
+       {"", "/job:a", "/task:1/device:GPU", "/device:*:2", "/job:a/replica:0/task:1/device:GPU:2"}) {
     EXPECT_TRUE(Parsed(pattern).Matches(full)) << pattern;
   }
   for (const char* pattern : {"/job:b", "/task:0", "/device:CPU", "/device:GPU:1", "/replica:1"}) {
@@ -132,7 +134,8 @@ INSTANTIATE_TEST_SUITE_P(
         MergeCase{"/task:0/device:GPU:0", "/task:1/device:CPU:0", "error", "error", "error"},
         // A conflict in type: soft clears type and id and stops.
         MergeCase{"/device:GPU:0", "/device:CPU:0", "error", "", "/device:CPU:0"},
-        MergeCase{"/job:a/device:GPU:1", "/task:2/device:CPU:3", "error", "/job:a/task:2", "/job:a/task:2/device:CPU:3"},
+        MergeCase{"/job:a/device:GPU:1", "/task:2/device:CPU:3", "error", "/job:a/task:2",
+                  "/job:a/task:2/device:CPU:3"},
         MergeCase{"/device:GPU:1", "/device:CPU", "error", "", "/device:CPU:1"},
         // A conflict in id: soft clears the id.
         MergeCase{"/device:GPU:0", "/device:GPU:1", "error", "/device:GPU:*", "/device:GPU:1"}));

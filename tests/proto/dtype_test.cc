@@ -59,7 +59,9 @@ TEST(DType, SizesAndClassesAreConsistent) {
 }
 
 template <typename T>
-void CheckSize() { EXPECT_EQ(sizeof(T), DTypeSize(DTypeOf<T>::value)) << DTypeName(DTypeOf<T>::value); }
+void CheckSize() {
+  EXPECT_EQ(sizeof(T), DTypeSize(DTypeOf<T>::value)) << DTypeName(DTypeOf<T>::value);
+}
 
 TEST(DType, CppTypesHaveTheSizeOfTheirElementType) {
   CheckSize<float>();

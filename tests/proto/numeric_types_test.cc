@@ -74,9 +74,12 @@ TEST(NumericTypes, AllFloat8CodesDecodeAsMlDtypesSays) {
     std::istringstream words(line);
     std::string type;
     words >> type;
-    if (type == "float8_e5m2") CheckDecoding<float8_e5m2>(words);
-    else if (type == "float8_e4m3fn") CheckDecoding<float8_e4m3fn>(words);
-    else FAIL() << "no type " << type;
+    if (type == "float8_e5m2")
+      CheckDecoding<float8_e5m2>(words);
+    else if (type == "float8_e4m3fn")
+      CheckDecoding<float8_e4m3fn>(words);
+    else
+      FAIL() << "no type " << type;
     ++types;
   }
   EXPECT_EQ(types, 2);

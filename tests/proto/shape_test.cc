@@ -22,8 +22,13 @@ TEST(Shape, CountsElements) {
 
 // Robustness rule 3: no unchecked way to a shape, and a zero does not excuse the other dimensions.
 TEST(Shape, RefusesWhatDoesNotFit) {
-  const std::vector<std::vector<int64_t>> bad = {
-      {-1}, {3, -2}, {std::numeric_limits<int64_t>::min()}, {kHuge, 2}, {kHuge, kHuge}, {0, kHuge, kHuge}, {kHuge, 0, kHuge}};
+  const std::vector<std::vector<int64_t>> bad = {{-1},
+                                                 {3, -2},
+                                                 {std::numeric_limits<int64_t>::min()},
+                                                 {kHuge, 2},
+                                                 {kHuge, kHuge},
+                                                 {0, kHuge, kHuge},
+                                                 {kHuge, 0, kHuge}};
   for (const auto& dims : bad) {
     EXPECT_EQ(Shape::Make(dims).status().code(), absl::StatusCode::kInvalidArgument) << testing::PrintToString(dims);
   }
@@ -81,8 +86,8 @@ TEST(NormalizeAxis, AcceptsExactlyTheRange) {
   EXPECT_EQ(NormalizeAxis(0, 2).value(), 0);
   EXPECT_EQ(NormalizeAxis(-1, 2).value(), 1);
   EXPECT_EQ(NormalizeAxis(-2, 2).value(), 0);
-  for (int64_t axis : {int64_t{2}, int64_t{-3}, std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max(),
-                       int64_t{1} << 32}) {
+  for (int64_t axis : {int64_t{2}, int64_t{-3}, std::numeric_limits<int64_t>::min(),
+                       std::numeric_limits<int64_t>::max(), int64_t{1} << 32}) {
     EXPECT_FALSE(NormalizeAxis(axis, 2).ok()) << axis;
   }
   EXPECT_FALSE(NormalizeAxis(0, 0).ok());

@@ -42,8 +42,10 @@ void ExpectRefused(const std::string& text, absl::StatusCode code = absl::Status
 const char kShape3[] = " tensor_shape { dim { size: 3 } } ";
 
 TEST(TensorLiteral, L12LastValueRepeats) {
-  EXPECT_EQ(DecodedElements<float>(std::string("dtype: DT_FLOAT float_val: [1, 2]") + kShape3), (std::vector<float>{1, 2, 2}));
-  EXPECT_EQ(DecodedElements<int64_t>("dtype: DT_INT64 int64_val: 7 tensor_shape { dim { size: 9 } }"), std::vector<int64_t>(9, 7));
+  EXPECT_EQ(DecodedElements<float>(std::string("dtype: DT_FLOAT float_val: [1, 2]") + kShape3),
+            (std::vector<float>{1, 2, 2}));
+  EXPECT_EQ(DecodedElements<int64_t>("dtype: DT_INT64 int64_val: 7 tensor_shape { dim { size: 9 } }"),
+            std::vector<int64_t>(9, 7));
   const auto literal = Decoded("dtype: DT_DOUBLE double_val: 1 tensor_shape { dim { size: 1000000000000 } }");
   ASSERT_TRUE(literal.ok());
   EXPECT_EQ((*literal)->content.size(), 8u) << "repeated values stay compact";
@@ -57,7 +59,8 @@ TEST(TensorLiteral, L12NoValuesMeanZeros) {
 }
 
 TEST(TensorLiteral, L12SurplusValuesAreIgnored) {
-  EXPECT_EQ(DecodedElements<float>(std::string("dtype: DT_FLOAT float_val: [1, 2, 3, 4, 5]") + kShape3), (std::vector<float>{1, 2, 3}));
+  EXPECT_EQ(DecodedElements<float>(std::string("dtype: DT_FLOAT float_val: [1, 2, 3, 4, 5]") + kShape3),
+            (std::vector<float>{1, 2, 3}));
   const auto strings = Decoded(std::string("dtype: DT_STRING string_val: ['a', 'b', 'c', 'd']") + kShape3);
   ASSERT_TRUE(strings.ok());
   EXPECT_EQ((*strings)->strings, (std::vector<std::string>{"a", "b", "c"}));
@@ -75,7 +78,8 @@ TEST(TensorLiteral, L12ContentOfTheWrongLengthIsReported) {
 }
 
 TEST(TensorLiteral, L12UnknownRankReadsAsScalar) {
-  EXPECT_EQ(DecodedElements<float>("dtype: DT_FLOAT float_val: [4, 5] tensor_shape { unknown_rank: true }"), std::vector<float>{4});
+  EXPECT_EQ(DecodedElements<float>("dtype: DT_FLOAT float_val: [4, 5] tensor_shape { unknown_rank: true }"),
+            std::vector<float>{4});
   EXPECT_EQ(DecodedElements<float>("dtype: DT_FLOAT float_val: 4"), std::vector<float>{4});
 }
 
@@ -103,28 +107,35 @@ TEST(TensorLiteral, EveryPlainTypeReadsItsField) {
   EXPECT_EQ(DecodedElements<uint8_t>(with("DT_UINT4", "int_val: [-3, 25]")), (std::vector<uint8_t>{13, 9}));
   EXPECT_EQ(DecodedElements<int8_t>(with("DT_INT2", "int_val: [-2, 3]")), (std::vector<int8_t>{-2, -1}));
   EXPECT_EQ(DecodedElements<uint8_t>(with("DT_UINT2", "int_val: [-2, 3]")), (std::vector<uint8_t>{2, 3}));
-  EXPECT_EQ(DecodedElements<int64_t>(with("DT_INT64", "int64_val: [-1, 9000000000]")), (std::vector<int64_t>{-1, 9000000000}));
-  EXPECT_EQ(DecodedElements<uint32_t>(with("DT_UINT32", "uint32_val: [4294967295, 1]")), (std::vector<uint32_t>{4294967295u, 1}));
+  EXPECT_EQ(DecodedElements<int64_t>(with("DT_INT64", "int64_val: [-1, 9000000000]")),
+            (std::vector<int64_t>{-1, 9000000000}));
+  EXPECT_EQ(DecodedElements<uint32_t>(with("DT_UINT32", "uint32_val: [4294967295, 1]")),
+            (std::vector<uint32_t>{4294967295u, 1}));
   EXPECT_EQ(DecodedElements<uint64_t>(with("DT_UINT64", "uint64_val: [18446744073709551615, 1]")),
             (std::vector<uint64_t>{~uint64_t{0}, 1}));
   EXPECT_EQ(DecodedElements<uint8_t>(with("DT_BOOL", "bool_val: [true, false]")), (std::vector<uint8_t>{1, 0}));
   for (const char* dtype : {"DT_HALF", "DT_BFLOAT16"}) {
     EXPECT_EQ(DecodedElements<uint16_t>(with(dtype, "half_val: [15360, 65536]")), (std::vector<uint16_t>{15360, 0}));
   }
-  for (const char* dtype : {"DT_FLOAT8_E5M2", "DT_FLOAT8_E4M3FN", "DT_FLOAT8_E4M3FNUZ", "DT_FLOAT8_E4M3B11FNUZ", "DT_FLOAT8_E5M2FNUZ"}) {
+  for (const char* dtype :
+       {"DT_FLOAT8_E5M2", "DT_FLOAT8_E4M3FN", "DT_FLOAT8_E4M3FNUZ", "DT_FLOAT8_E4M3B11FNUZ", "DT_FLOAT8_E5M2FNUZ"}) {
     EXPECT_EQ(DecodedElements<uint8_t>(with(dtype, "float8_val: '\\x38'")), (std::vector<uint8_t>{0x38, 0x38}));
   }
   EXPECT_EQ(DecodedElements<std::complex<float>>(with("DT_COMPLEX64", "scomplex_val: [1, 2, 3, 4]")),
             (std::vector<std::complex<float>>{{1, 2}, {3, 4}}));
   EXPECT_EQ(DecodedElements<std::complex<double>>(with("DT_COMPLEX128", "dcomplex_val: [1, 2, 3]")),
-            (std::vector<std::complex<double>>{{1, 2}, {1, 2}})) << "a real part alone does not count";
+            (std::vector<std::complex<double>>{{1, 2}, {1, 2}}))
+      << "a real part alone does not count";
 }
 
 // Kernels may rely on what is in memory: a bool is 0 or 1, a narrow integer fills its byte.
 TEST(TensorLiteral, BytesOfNarrowTypesAreMadeCanonical) {
-  EXPECT_EQ(DecodedElements<uint8_t>(std::string("dtype: DT_BOOL tensor_content: '\\x00\\x01\\xff'") + kShape3), (std::vector<uint8_t>{0, 1, 1}));
-  EXPECT_EQ(DecodedElements<int8_t>(std::string("dtype: DT_INT4 tensor_content: '\\x0f\\xff\\x17'") + kShape3), (std::vector<int8_t>{-1, -1, 7}));
-  EXPECT_EQ(DecodedElements<uint8_t>(std::string("dtype: DT_UINT4 tensor_content: '\\x0f\\xff\\x17'") + kShape3), (std::vector<uint8_t>{15, 15, 7}));
+  EXPECT_EQ(DecodedElements<uint8_t>(std::string("dtype: DT_BOOL tensor_content: '\\x00\\x01\\xff'") + kShape3),
+            (std::vector<uint8_t>{0, 1, 1}));
+  EXPECT_EQ(DecodedElements<int8_t>(std::string("dtype: DT_INT4 tensor_content: '\\x0f\\xff\\x17'") + kShape3),
+            (std::vector<int8_t>{-1, -1, 7}));
+  EXPECT_EQ(DecodedElements<uint8_t>(std::string("dtype: DT_UINT4 tensor_content: '\\x0f\\xff\\x17'") + kShape3),
+            (std::vector<uint8_t>{15, 15, 7}));
 }
 
 TEST(TensorLiteral, Rule24RefusesBadTypesAndShapes) {
@@ -182,7 +193,8 @@ TEST(TensorLiteral, ReadsIntegersOfAnyType) {
   EXPECT_EQ(values("dtype: DT_UINT8 int_val: [-1, 2]" + shape2).value(), (std::vector<int64_t>{255, 2}));
   EXPECT_EQ(values("dtype: DT_BOOL bool_val: [true]" + shape2).value(), (std::vector<int64_t>{1, 1}));
   EXPECT_EQ(values("dtype: DT_INT64" + shape2).value(), (std::vector<int64_t>{0, 0}));
-  EXPECT_EQ(values("dtype: DT_UINT64 uint64_val: 18446744073709551615").status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(values("dtype: DT_UINT64 uint64_val: 18446744073709551615").status().code(),
+            absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(values("dtype: DT_FLOAT float_val: 1").status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(values("dtype: DT_INT32 int_val: 1 tensor_shape { dim { size: 1025 } }").status().code(),
             absl::StatusCode::kInvalidArgument);
@@ -190,17 +202,31 @@ TEST(TensorLiteral, ReadsIntegersOfAnyType) {
 
 // Whatever decodes is encoded to a message that decodes to the same elements, and as compactly.
 TEST(TensorLiteral, EncodingDecodesToTheSame) {
-  const std::vector<std::string> cases = {
-      "dtype: DT_FLOAT float_val: [1, 2]",   "dtype: DT_DOUBLE double_val: [1, 2, 3]", "dtype: DT_INT32 int_val: [-5]",
-      "dtype: DT_INT16 int_val: [-5]",       "dtype: DT_UINT16 int_val: [65000]",      "dtype: DT_INT8 int_val: [-5]",
-      "dtype: DT_UINT8 int_val: [250]",      "dtype: DT_INT4 int_val: [-5]",           "dtype: DT_UINT4 int_val: [11]",
-      "dtype: DT_INT64 int64_val: [-5]",     "dtype: DT_UINT32 uint32_val: [4294967295]",
-      "dtype: DT_UINT64 uint64_val: [18446744073709551615]",                           "dtype: DT_BOOL bool_val: [false, true]",
-      "dtype: DT_HALF half_val: [15360]",    "dtype: DT_BFLOAT16 half_val: [16256]",   "dtype: DT_FLOAT8_E5M2 float8_val: '8'",
-      "dtype: DT_COMPLEX64 scomplex_val: [1, 2]", "dtype: DT_COMPLEX128 dcomplex_val: [1, 2, 3, 4]",
-      "dtype: DT_QINT8 int_val: [-5]",       "dtype: DT_QUINT16 int_val: [65000]",     "dtype: DT_QINT32 int_val: [-5]",
-      "dtype: DT_STRING string_val: ['a', 'b\\000c']",                                 "dtype: DT_FLOAT",
-      "dtype: DT_VARIANT",                   "dtype: DT_INT32 tensor_content: '0123456789ab'"};
+  const std::vector<std::string> cases = {"dtype: DT_FLOAT float_val: [1, 2]",
+                                          "dtype: DT_DOUBLE double_val: [1, 2, 3]",
+                                          "dtype: DT_INT32 int_val: [-5]",
+                                          "dtype: DT_INT16 int_val: [-5]",
+                                          "dtype: DT_UINT16 int_val: [65000]",
+                                          "dtype: DT_INT8 int_val: [-5]",
+                                          "dtype: DT_UINT8 int_val: [250]",
+                                          "dtype: DT_INT4 int_val: [-5]",
+                                          "dtype: DT_UINT4 int_val: [11]",
+                                          "dtype: DT_INT64 int64_val: [-5]",
+                                          "dtype: DT_UINT32 uint32_val: [4294967295]",
+                                          "dtype: DT_UINT64 uint64_val: [18446744073709551615]",
+                                          "dtype: DT_BOOL bool_val: [false, true]",
+                                          "dtype: DT_HALF half_val: [15360]",
+                                          "dtype: DT_BFLOAT16 half_val: [16256]",
+                                          "dtype: DT_FLOAT8_E5M2 float8_val: '8'",
+                                          "dtype: DT_COMPLEX64 scomplex_val: [1, 2]",
+                                          "dtype: DT_COMPLEX128 dcomplex_val: [1, 2, 3, 4]",
+                                          "dtype: DT_QINT8 int_val: [-5]",
+                                          "dtype: DT_QUINT16 int_val: [65000]",
+                                          "dtype: DT_QINT32 int_val: [-5]",
+                                          "dtype: DT_STRING string_val: ['a', 'b\\000c']",
+                                          "dtype: DT_FLOAT",
+                                          "dtype: DT_VARIANT",
+                                          "dtype: DT_INT32 tensor_content: '0123456789ab'"};
   for (const std::string& text : cases) {
     const auto first = Decoded(text + kShape3);
     ASSERT_TRUE(first.ok()) << text << first.status();
