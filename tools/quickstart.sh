@@ -10,7 +10,7 @@ echo "quickstart: building build/release/thalweg"
 cmake --preset release > /dev/null
 quiet=(--quiet)
 [[ -t 1 ]] && quiet=()
-ninja -C build/release "${quiet[@]}" thalweg
+ninja -C build/release "${quiet[@]}" thalweg_program
 
 digits=tests/golden/digits
 show() {
