@@ -24,9 +24,11 @@ if(THALWEG_SANITIZE)
   endif()
 endif()
 
+# Paths below the source folder are hashed relative to it, so that all clones on a machine share what is cached.
 find_program(THALWEG_CCACHE ccache)
 if(THALWEG_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  set(CMAKE_CXX_COMPILER_LAUNCHER "${THALWEG_CCACHE}")
+  set(CMAKE_CXX_COMPILER_LAUNCHER
+      "${CMAKE_COMMAND}" -E env "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" CCACHE_NOHASHDIR=1 "${THALWEG_CCACHE}")
 endif()
 find_program(THALWEG_MOLD mold)
 if(THALWEG_MOLD)

@@ -26,9 +26,6 @@ logs=$root/build/logs
 mkdir -p "$logs"
 rm -rf "${logs:?}"/*
 
-# Two clones of the same sources share what ccache holds.
-export CCACHE_BASEDIR=$root CCACHE_NOHASHDIR=1 CCACHE_SLOPPINESS=pch_defines,time_macros
-
 # Threads of OpenMP are not instrumented; the engine holds OpenMP to one thread itself, but not before its first step.
 export OMP_NUM_THREADS=1
 export ASAN_OPTIONS=allocator_may_return_null=1:detect_stack_use_after_return=1:strict_string_checks=1
