@@ -40,29 +40,34 @@ absl::Status SetOwnedContent(absl::string_view bytes, TensorLiteral* literal) {
   return absl::OkStatus();
 }
 
-// The one byte that kernels may find in memory for what stands in a file: a bool is 0 or 1, a narrow integer is
-// extended to its byte. Anything else would be undefined behaviour in the kernels.
+// The byte that kernels find in memory for a narrow integer: extended to its whole byte, whatever the file has in the
+// bits that do not count.
 uint8_t CanonicalByte(DType dtype, uint8_t byte) {
   switch (dtype) {
-    case DType::kBool: return byte != 0;
     case DType::kInt4: return static_cast<uint8_t>(static_cast<int8_t>(byte << 4) >> 4);
-    case DType::kUInt4: return byte & 15;
     case DType::kInt2: return static_cast<uint8_t>(static_cast<int8_t>(byte << 6) >> 6);
     case DType::kUInt2: return byte & 3;
-    case DType::kFloat4E2M1FN: return byte & 15;
-    default: return byte;
+    default: return byte & 15;
   }
 }
 
-bool HasCanonicalBytes(DType dtype) {
-  return dtype == DType::kBool || dtype == DType::kInt4 || dtype == DType::kUInt4 || dtype == DType::kInt2 ||
-         dtype == DType::kUInt2 || dtype == DType::kFloat4E2M1FN;
+bool IsNarrow(DType dtype) {
+  return dtype == DType::kInt4 || dtype == DType::kUInt4 || dtype == DType::kInt2 || dtype == DType::kUInt2 ||
+         dtype == DType::kFloat4E2M1FN;
 }
 
 bool IsCanonical(DType dtype, absl::string_view content) {
   return std::all_of(content.begin(), content.end(), [dtype](char c) {
     return CanonicalByte(dtype, static_cast<uint8_t>(c)) == static_cast<uint8_t>(c);
   });
+}
+
+// Requires content that this literal owns alone, of a narrow type.
+void MakeCanonical(TensorLiteral* literal) {
+  char* bytes = const_cast<char*>(literal->content.data());
+  for (size_t i = 0; i < literal->content.size(); ++i) {
+    bytes[i] = static_cast<char>(CanonicalByte(literal->dtype, static_cast<uint8_t>(bytes[i])));
+  }
 }
 
 // The number of values of `available` that a tensor of `elements` elements can use: surplus ones are ignored.
@@ -94,10 +99,7 @@ absl::Status StoreComplexValues(const Field& field, TensorLiteral* literal) {
 
 absl::Status StoreNarrowValues(const TensorProto& proto, TensorLiteral* literal) {
   THALWEG_RETURN_IF_ERROR(StoreValues<uint8_t>(proto.int_val(), literal));
-  char* bytes = const_cast<char*>(literal->content.data());
-  for (size_t i = 0; i < literal->content.size(); ++i) {
-    bytes[i] = static_cast<char>(CanonicalByte(literal->dtype, static_cast<uint8_t>(bytes[i])));
-  }
+  MakeCanonical(literal);
   return absl::OkStatus();
 }
 
@@ -160,31 +162,76 @@ absl::Status StoreTypedValues(const TensorProto& proto, TensorLiteral* literal) 
   return absl::InternalError(absl::StrCat("no decoder for elements of type ", DTypeName(literal->dtype)));
 }
 
-// Raw bytes of all elements. Shared with `owner` if there is one and the bytes can be used as they stand.
-absl::Status StoreContent(absl::string_view content, std::shared_ptr<const void> owner, TensorLiteral* literal) {
-  if (!IsPlainMemory(literal->dtype)) {
-    return absl::InvalidArgumentError(absl::StrCat("a constant of type ", DTypeName(literal->dtype),
-                                                   " has tensor_content; only fixed-size element types may"));
+absl::Status BadContent(const TensorLiteral& literal, absl::string_view content, absl::string_view problem) {
+  return absl::InvalidArgumentError(absl::StrCat("tensor_content of a constant ", DTypeName(literal.dtype),
+                                                 literal.shape.ToString(), " has ", content.size(), " bytes; ",
+                                                 problem));
+}
+
+// Takes a number of at most 32 bits, seven bits in each byte, the lowest first, off the front of `bytes`.
+bool TakeVarint32(absl::string_view* bytes, uint32_t* number) {
+  uint64_t value = 0;
+  for (int shift = 0; shift < 35 && !bytes->empty(); shift += 7) {
+    const auto byte = static_cast<uint8_t>(bytes->front());
+    bytes->remove_prefix(1);
+    value |= uint64_t{byte & 0x7fu} << shift;
+    if (byte < 0x80) {
+      *number = static_cast<uint32_t>(value);
+      return value <= std::numeric_limits<uint32_t>::max();
+    }
   }
+  return false;
+}
+
+// The length of each string, then the characters of all.
+absl::Status StoreStringContent(absl::string_view content, TensorLiteral* literal) {
+  const int64_t count = literal->shape.num_elements();
+  if (static_cast<uint64_t>(count) > content.size())
+    return BadContent(*literal, content, "too few for the lengths of the strings");
+  std::vector<uint32_t> lengths(static_cast<size_t>(count));
+  absl::string_view rest = content;
+  uint64_t characters = 0;
+  for (uint32_t& length : lengths) {
+    if (!TakeVarint32(&rest, &length))
+      return BadContent(*literal, content, "the lengths of the strings are cut off or too large");
+    characters += length;
+  }
+  if (characters != rest.size()) {
+    return BadContent(*literal, content, absl::StrCat("its strings have ", characters, " of the last ", rest.size()));
+  }
+  literal->strings.reserve(lengths.size());
+  for (uint32_t length : lengths) {
+    literal->strings.emplace_back(rest.substr(0, length));
+    rest.remove_prefix(length);
+  }
+  return absl::OkStatus();
+}
+
+// Raw bytes of all elements. Shared with `owner` if there is one and the bytes can be used as they stand.
+absl::Status StorePlainContent(absl::string_view content, std::shared_ptr<const void> owner, TensorLiteral* literal) {
   const int64_t wanted = literal->MaterialisedBytes();
   if (static_cast<uint64_t>(wanted) != content.size()) {
-    return absl::InvalidArgumentError(absl::StrCat("tensor_content of a constant ", DTypeName(literal->dtype),
-                                                   literal->shape.ToString(), " has ", content.size(),
-                                                   " bytes; its shape asks for ", wanted));
+    return BadContent(*literal, content, absl::StrCat("its shape asks for ", wanted));
   }
-  const bool canonical = !HasCanonicalBytes(literal->dtype) || IsCanonical(literal->dtype, content);
+  const auto is_bool = [](char c) { return c == 0 || c == 1; };
+  if (literal->dtype == DType::kBool && !std::all_of(content.begin(), content.end(), is_bool)) {
+    return BadContent(*literal, content, "one of them is neither 0 nor 1");
+  }
+  const bool canonical = !IsNarrow(literal->dtype) || IsCanonical(literal->dtype, content);
   if (owner != nullptr && canonical) {
     literal->content = content;
     literal->owner = std::move(owner);
     return absl::OkStatus();
   }
   THALWEG_RETURN_IF_ERROR(SetOwnedContent(content, literal));
-  if (canonical) return absl::OkStatus();
-  char* bytes = const_cast<char*>(literal->content.data());
-  for (size_t i = 0; i < content.size(); ++i) {
-    bytes[i] = static_cast<char>(CanonicalByte(literal->dtype, static_cast<uint8_t>(bytes[i])));
-  }
+  if (!canonical) MakeCanonical(literal);
   return absl::OkStatus();
+}
+
+absl::Status StoreContent(absl::string_view content, std::shared_ptr<const void> owner, TensorLiteral* literal) {
+  if (IsPlainMemory(literal->dtype)) return StorePlainContent(content, std::move(owner), literal);
+  if (literal->dtype == DType::kString) return StoreStringContent(content, literal);
+  return BadContent(*literal, content, "this type has none");
 }
 
 absl::StatusOr<DType> DecodeDType(const TensorProto& proto) {

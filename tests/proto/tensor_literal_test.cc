@@ -4,6 +4,7 @@
 #include <complex>
 #include <cstring>
 
+#include "absl/strings/str_cat.h"
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 #include "thalweg/tensor.pb.h"
@@ -130,12 +131,36 @@ TEST(TensorLiteral, EveryPlainTypeReadsItsField) {
 
 // Kernels may rely on what is in memory: a bool is 0 or 1, a narrow integer fills its byte.
 TEST(TensorLiteral, BytesOfNarrowTypesAreMadeCanonical) {
-  EXPECT_EQ(DecodedElements<uint8_t>(std::string("dtype: DT_BOOL tensor_content: '\\x00\\x01\\xff'") + kShape3),
-            (std::vector<uint8_t>{0, 1, 1}));
   EXPECT_EQ(DecodedElements<int8_t>(std::string("dtype: DT_INT4 tensor_content: '\\x0f\\xff\\x17'") + kShape3),
             (std::vector<int8_t>{-1, -1, 7}));
   EXPECT_EQ(DecodedElements<uint8_t>(std::string("dtype: DT_UINT4 tensor_content: '\\x0f\\xff\\x17'") + kShape3),
             (std::vector<uint8_t>{15, 15, 7}));
+}
+
+TEST(TensorLiteral, BoolsAreZeroOrOne) {
+  EXPECT_EQ(DecodedElements<uint8_t>(std::string("dtype: DT_BOOL tensor_content: '\\x00\\x01\\x01'") + kShape3),
+            (std::vector<uint8_t>{0, 1, 1}));
+  ExpectRefused(std::string("dtype: DT_BOOL tensor_content: '\\x00\\x01\\x02'") + kShape3);
+}
+
+// TensorFlow writes the strings of large constants as lengths followed by characters.
+TEST(TensorLiteral, StringsMayBePackedIntoContent) {
+  const auto literal = Decoded(std::string("dtype: DT_STRING tensor_content: '\\x02\\x00\\x03abcde'") + kShape3);
+  ASSERT_TRUE(literal.ok()) << literal.status();
+  EXPECT_EQ((*literal)->strings, (std::vector<std::string>{"ab", "", "cde"}));
+  const std::string text(300, 'x');
+  const auto longer = Decoded("dtype: DT_STRING tensor_content: '\\xac\\x02" + text + "'");
+  ASSERT_TRUE(longer.ok()) << longer.status();
+  EXPECT_EQ((*longer)->strings, std::vector<std::string>{text});
+}
+
+TEST(TensorLiteral, PackedStringsThatDoNotAddUpAreRefused) {
+  for (const char* content :
+       {"\\x02", "\\x01\\x01\\x01ab", "\\x01\\x01\\x01abcd", "\\x00\\x00\\xff", "\\x00\\x00\\xff\\xff\\xff\\xff\\x7f",
+        "\\xff\\xff\\xff\\xff\\xff\\xff\\xff\\xff\\xff\\x01", "\\x00\\x00\\xff\\xff\\xff\\xff\\x0f"}) {
+    ExpectRefused(absl::StrCat("dtype: DT_STRING tensor_content: '", content, "'", kShape3));
+  }
+  ExpectRefused("dtype: DT_STRING tensor_content: 'abc' tensor_shape { dim { size: 4611686018427387 } }");
 }
 
 TEST(TensorLiteral, Rule24RefusesBadTypesAndShapes) {
@@ -154,7 +179,6 @@ TEST(TensorLiteral, Rule24RefusesBadTypesAndShapes) {
 }
 
 TEST(TensorLiteral, Rule24ObjectsHaveNoContents) {
-  ExpectRefused("dtype: DT_STRING tensor_content: 'abc'");
   ExpectRefused("dtype: DT_RESOURCE tensor_content: 'abc'");
   ExpectRefused("dtype: DT_VARIANT variant_val { type_name: 'x' }", absl::StatusCode::kUnimplemented);
   ExpectRefused("dtype: DT_RESOURCE resource_handle_val { name: 'x' }", absl::StatusCode::kUnimplemented);
