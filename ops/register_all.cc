@@ -1,14 +1,18 @@
 #include "thalweg/ops/register_all.h"
 
+#include "thalweg/ops/array/register.h"
 #include "thalweg/ops/boundary/register.h"
 #include "thalweg/ops/sim/sim_kernels.h"
+#include "thalweg/ops/state/register.h"
 
 namespace thalweg {
 
 const OpLibrary& BuiltinOps() {
   static const OpLibrary& library = [] () -> const OpLibrary& {
     auto& lib = *new OpLibrary;
+    RegisterArrayOps(lib);
     RegisterBoundaryOps(lib);
+    RegisterStateOps(lib);
     RegisterSimKernels(lib);
     return lib;
   }();

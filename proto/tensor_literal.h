@@ -36,12 +36,12 @@ struct THALWEG_EXPORT TensorLiteral {
 };
 using TensorLiteralPtr = std::shared_ptr<const TensorLiteral>;
 
-// Decodes and checks a TensorProto (semantics L12): InvalidArgument for an unknown dtype, a shape that is not fully
-// known and valid, or content that does not fit it; Unimplemented for resources and variants other than default ones.
-// Surplus values are ignored. The literal has its own copy of the content.
+// Decodes and checks a TensorProto (semantics L12): InvalidArgument for an unknown dtype, a shape that is not fully known
+// and valid, or content that does not fit it; Unimplemented for resources and variants other than default ones. Surplus
+// values are ignored. The literal has its own copy of the content.
 absl::StatusOr<TensorLiteralPtr> DecodeTensorProto(const TensorProto& proto);
-// The same where tensor_content was left out of `proto` and stands elsewhere (a mapped file). The literal's content is
-// a view of it where its bytes can be used as they stand, and shares `owner`, which keeps them alive.
+// The same where tensor_content was left out of `proto` and stands elsewhere (a mapped file). The literal's content is a
+// view of it where its bytes can be used as they stand, and shares `owner`, which keeps them alive.
 absl::StatusOr<TensorLiteralPtr> DecodeTensorProto(const TensorProto& proto, absl::string_view external_content,
                                                    std::shared_ptr<const void> owner);
 // Writes what DecodeTensorProto reads as the same literal: content if all elements are stored, else single values.

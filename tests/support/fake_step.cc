@@ -74,40 +74,4 @@ void FakeStep::ParallelFor(int64_t total, double, absl::FunctionRef<void(int64_t
   }
 }
 
-void FakeStep::PutTransfer(int pair, Tensor value, bool dead) {
-  Transfer& transfer = transfers_[pair];
-  if (transfer.waiting) {
-    TransferDone done = std::move(transfer.waiting);
-    transfers_.erase(pair);
-    done(std::move(value), dead);
-    return;
-  }
-  transfer.arrived = true;
-  transfer.dead = dead;
-  transfer.value = std::move(value);
-}
-
-void FakeStep::GetTransfer(int pair, TransferDone done) {
-  Transfer& transfer = transfers_[pair];
-  if (!transfer.arrived) {
-    transfer.waiting = std::move(done);
-    return;
-  }
-  Tensor value = std::move(transfer.value);
-  const bool dead = transfer.dead;
-  transfers_.erase(pair);
-  done(std::move(value), dead);
-}
-
-absl::StatusOr<Tensor> FakeStep::Feed(int index) {
-  if (index < 0 || index >= static_cast<int>(feeds_.size())) return absl::NotFoundError("no such feed");
-  return feeds_[index];
-}
-
-absl::Status FakeStep::Fetch(int index, Value value) {
-  if (index >= static_cast<int>(fetched_.size())) fetched_.resize(index + 1);
-  fetched_[index] = std::move(value);
-  return absl::OkStatus();
-}
-
 }  // namespace thalweg::testing

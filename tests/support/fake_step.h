@@ -1,5 +1,5 @@
-// A StepServices without a session, for tests of single kernels: resources in a map, transfers in a table, and a
-// ParallelFor that splits work unevenly on the calling thread, so that kernels must be right for any split.
+// A StepServices without a session, for tests of single kernels: resources in a map, and a ParallelFor that splits
+// work unevenly on the calling thread, so that kernels must be right for any split.
 //
 // Threading: not thread-safe, except cancellation.
 #pragma once
@@ -32,8 +32,6 @@ class FakeStep : public StepServices {
  public:
   // How ParallelFor cuts its range: 1 means one call for everything.
   void set_pieces(int pieces) { pieces_ = pieces; }
-  void set_feeds(std::vector<Tensor> feeds) { feeds_ = std::move(feeds); }
-  const std::vector<Value>& fetched() const { return fetched_; }
   void Cancel();
 
   int64_t step_id() const override { return 1; }
@@ -45,24 +43,10 @@ class FakeStep : public StepServices {
   Allocator& host_allocator() override { return DefaultHostAllocator(); }
   int num_threads() const override { return pieces_; }
   void ParallelFor(int64_t total, double nanos_per_item, absl::FunctionRef<void(int64_t, int64_t)> fn) override;
-  void PutTransfer(int pair, Tensor value, bool dead) override;
-  void GetTransfer(int pair, TransferDone done) override;
-  absl::StatusOr<Tensor> Feed(int index) override;
-  absl::Status Fetch(int index, Value value) override;
 
  private:
-  struct Transfer {
-    bool arrived = false;
-    bool dead = false;
-    Tensor value;
-    TransferDone waiting;
-  };
-
   int pieces_ = 1;
   FakeResources resources_;
-  std::vector<Tensor> feeds_;
-  std::vector<Value> fetched_;
-  std::map<int, Transfer> transfers_;
   std::atomic<bool> cancelled_{false};
   std::mutex cancel_mutex_;
   uint64_t next_token_ = 1;

@@ -1,0 +1,31 @@
+// The parts of the array family, one function per source file; register.cc lists them.
+#pragma once
+
+#include "thalweg/ops/kernel_registry.h"
+
+namespace thalweg {
+
+void RegisterAssert(OpLibrary& lib);
+void RegisterConcatOps(OpLibrary& lib);
+void RegisterConstantOps(OpLibrary& lib);
+void RegisterDepthSpaceOps(OpLibrary& lib);
+void RegisterGatherNd(OpLibrary& lib);
+void RegisterGatherOps(OpLibrary& lib);
+void RegisterIdentityOps(OpLibrary& lib);
+void RegisterOneHot(OpLibrary& lib);
+void RegisterPadOps(OpLibrary& lib);
+void RegisterPlaceholderOps(OpLibrary& lib);
+void RegisterRange(OpLibrary& lib);
+void RegisterReshapeOps(OpLibrary& lib);
+void RegisterReverse(OpLibrary& lib);
+void RegisterShapeOps(OpLibrary& lib);
+void RegisterSlice(OpLibrary& lib);
+void RegisterSplitOps(OpLibrary& lib);
+void RegisterStridedSlice(OpLibrary& lib);
+void RegisterTileOps(OpLibrary& lib);
+void RegisterTopK(OpLibrary& lib);
+void RegisterTransposeOps(OpLibrary& lib);
+void RegisterUniqueOps(OpLibrary& lib);
+void RegisterWhere(OpLibrary& lib);
+
+}  // namespace thalweg

@@ -1,0 +1,76 @@
+// ReverseV2: the order of elements turned round along some axes.
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "thalweg/graph/cost.h"
+#include "thalweg/graph/shape_context.h"
+#include "thalweg/ops/array/array_ops.h"
+#include "thalweg/ops/common/data_movement_cost.h"
+#include "thalweg/ops/common/element_cell.h"
+#include "thalweg/ops/common/int_args.h"
+#include "thalweg/ops/common/strided_copy.h"
+
+namespace thalweg {
+namespace {
+
+absl::StatusOr<std::vector<bool>> ReversedDims(absl::Span<const int64_t> axes, int rank) {
+  std::vector<bool> reversed(rank, false);
+  for (const int64_t axis : axes) {
+    THALWEG_ASSIGN_OR_RETURN(const int i, NormalizeAxis(axis, rank));
+    if (reversed[i]) return absl::InvalidArgumentError(absl::StrCat("axis ", i, " is given twice"));
+    reversed[i] = true;
+  }
+  return reversed;
+}
+
+class ReverseKernel : public Kernel {
+ public:
+  absl::Status Compute(KernelContext& ctx) override {
+    const Tensor& in = ctx.input(0);
+    if (in.rank() == 0 || in.num_elements() == 0) {  // whatever the axes say (L21)
+      ctx.SetOutput(0, ctx.TakeInput(0));
+      return absl::OkStatus();
+    }
+    THALWEG_ASSIGN_OR_RETURN(const Dims axes, IntVectorArg(ctx.input(1), "axis"));
+    THALWEG_ASSIGN_OR_RETURN(const std::vector<bool> reversed, ReversedDims(axes, in.rank()));
+    if (axes.empty()) {
+      ctx.SetOutput(0, ctx.TakeInput(0));
+      return absl::OkStatus();
+    }
+    THALWEG_ASSIGN_OR_RETURN(Tensor * out, ctx.AllocateOutput(0, in.shape()));
+    const Dims strides = RowMajorStrides(in.shape());
+    int64_t offset = 0;
+    CopyDims dims;
+    for (int i = 0; i < in.rank(); ++i) {
+      if (reversed[i]) offset += (in.dim(i) - 1) * strides[i];
+      dims.push_back({in.dim(i), reversed[i] ? -strides[i] : strides[i], strides[i]});
+    }
+    StridedCopy(ctx, in.dtype(), std::move(dims), ElementAt(in, offset), out->mutable_raw());
+    return absl::OkStatus();
+  }
+};
+
+absl::Status ReverseShape(ShapeContext& c) {
+  THALWEG_RETURN_IF_ERROR(c.RequireRank(1, 1));
+  const PartialShape& in = c.input(0);
+  const std::optional<std::vector<int64_t>> axes = c.input_ints(1);
+  // An input without elements may have any axes, and one of unknown size may turn out to have none.
+  if (axes && in.NumElementsOrUnknown() > 0 && in.rank() > 0) THALWEG_RETURN_IF_ERROR(ReversedDims(*axes, in.rank()).status());
+  c.set_output(0, in);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void RegisterReverse(OpLibrary& lib) {
+  lib.schemas
+      .Add("ReverseV2(tensor: T, axis: Tidx) -> output: T",
+           "Tidx: {int32, int64} = int32; "
+           "T: {uint8, int8, uint16, int16, int32, uint32, int64, uint64, bool, bfloat16, half, float, double, complex64, "
+           "complex128, string}")
+      .Shape(ReverseShape)
+      .Cost(MovedBytesCost);
+  lib.kernels.Add("ReverseV2", "cpu", MakeKernel<ReverseKernel>).HostMemory("axis");
+}
+
+}  // namespace thalweg

@@ -1,0 +1,156 @@
+// StridedSlice: slicing with steps, negative indices, new and dropped axes.
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "thalweg/graph/cost.h"
+#include "thalweg/graph/shape_context.h"
+#include "thalweg/ops/array/array_ops.h"
+#include "thalweg/ops/array/shape_values.h"
+#include "thalweg/ops/common/data_movement_cost.h"
+#include "thalweg/ops/common/element_cell.h"
+#include "thalweg/ops/common/int_args.h"
+#include "thalweg/ops/common/strided_copy.h"
+#include "thalweg/ops/common/strided_slice_spec.h"
+
+namespace thalweg {
+namespace {
+
+using Indices = absl::InlinedVector<KnownIndex, 4>;
+
+StridedSliceMasks MasksOf(const NodeAttrs& attrs) {
+  StridedSliceMasks masks;
+  masks.begin = attrs.GetOr<int64_t>("begin_mask", 0);
+  masks.end = attrs.GetOr<int64_t>("end_mask", 0);
+  masks.ellipsis = attrs.GetOr<int64_t>("ellipsis_mask", 0);
+  masks.new_axis = attrs.GetOr<int64_t>("new_axis_mask", 0);
+  masks.shrink_axis = attrs.GetOr<int64_t>("shrink_axis_mask", 0);
+  return masks;
+}
+
+absl::Status WrongLengths(const std::string& begin, const std::string& end, const std::string& strides) {
+  return absl::InvalidArgumentError(absl::StrCat("begin, end and strides must be vectors of one length, at most ", kMaxStridedSliceEntries,
+                                                 ", but their shapes are ", begin, ", ", end, " and ", strides));
+}
+
+class StridedSliceKernel : public Kernel {
+ public:
+  explicit StridedSliceKernel(const KernelInit& init) : masks_(MasksOf(init.node().node_attrs())) {}
+
+  absl::Status Compute(KernelContext& ctx) override {
+    THALWEG_ASSIGN_OR_RETURN(const StridedSlicePlan plan, Plan(ctx));
+    const Tensor& in = ctx.input(0);
+    THALWEG_ASSIGN_OR_RETURN(Shape shape, Shape::Make(plan.OutputDims()));
+    if (TakesRows(plan, in.shape())) return PassRows(ctx, plan, std::move(shape));
+    THALWEG_ASSIGN_OR_RETURN(Tensor * out, ctx.AllocateOutput(0, shape));
+    if (shape.num_elements() == 0) return absl::OkStatus();
+    const Dims strides = RowMajorStrides(in.shape());
+    int64_t offset = 0;
+    CopyDims dims;
+    int64_t out_stride = shape.num_elements();
+    for (int i = 0; i < in.rank(); ++i) {
+      const DimSlice& d = plan.dims[i];
+      out_stride /= d.size;
+      offset += d.begin * strides[i];
+      // A stride beyond the extent takes one element only; it must not be multiplied.
+      dims.push_back({d.size, d.size > 1 ? d.stride * strides[i] : 0, out_stride});
+    }
+    StridedCopy(ctx, in.dtype(), std::move(dims), ElementAt(in, offset), out->mutable_raw());
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::StatusOr<StridedSlicePlan> Plan(KernelContext& ctx) const {
+    Indices indices[3];
+    for (int i = 0; i < 3; ++i) {
+      const Tensor& t = ctx.input(i + 1);
+      if (t.rank() != 1 || t.num_elements() > kMaxStridedSliceEntries || t.shape() != ctx.input(1).shape()) {
+        return WrongLengths(ctx.input(1).shape().ToString(), ctx.input(2).shape().ToString(), ctx.input(3).shape().ToString());
+      }
+      THALWEG_ASSIGN_OR_RETURN(const Dims values, IntVectorArg(t, "indices"));
+      indices[i].assign(values.begin(), values.end());
+    }
+    return PlanStridedSlice(ctx.input(0).shape().dims(), indices[0], indices[1], indices[2], masks_);
+  }
+
+  // True if the slice is one contiguous range of rows of dimension 0, which can share the input's buffer.
+  static bool TakesRows(const StridedSlicePlan& plan, const Shape& in) {
+    if (in.rank() == 0) return true;
+    if (in.num_elements() == 0 || plan.dims[0].size == 0 || (plan.dims[0].size > 1 && plan.dims[0].stride != 1)) return false;
+    for (int i = 1; i < in.rank(); ++i) {
+      if (plan.dims[i].size != in.dim(i) || (in.dim(i) > 1 && plan.dims[i].stride != 1)) return false;
+    }
+    return true;
+  }
+
+  static absl::Status PassRows(KernelContext& ctx, const StridedSlicePlan& plan, Shape shape) {
+    const DType dtype = ctx.input_dtype(0);
+    Tensor in = ctx.TakeInput(0);
+    if (in.rank() > 0 && plan.dims[0].size != in.dim(0)) in = in.Rows(plan.dims[0].begin, plan.dims[0].begin + plan.dims[0].size);
+    ctx.SetOutput(0, in.AliasedAs(dtype, std::move(shape)));
+    return absl::OkStatus();
+  }
+
+  const StridedSliceMasks masks_;
+};
+
+absl::StatusOr<PartialShape> LengthOfIndices(ShapeContext& c) {
+  PartialShape length = PartialShape::UnknownOfRank(1);
+  for (int i = 1; i <= 3; ++i) {
+    absl::StatusOr<PartialShape> merged = ShapeContext::Merge(length, c.input(i));
+    if (!merged.ok()) return WrongLengths(c.input(1).ToString(), c.input(2).ToString(), c.input(3).ToString());
+    length = *std::move(merged);
+  }
+  if (length.dim(0) > kMaxStridedSliceEntries) return WrongLengths(length.ToString(), length.ToString(), length.ToString());
+  return length;
+}
+
+// The indices of input i as far as known; `count` unknown ones if nothing is.
+Indices IndicesOf(const ShapeContext& c, int i, int64_t count) {
+  Indices indices(count);
+  const std::optional<std::vector<ElementKnowledge>> known = KnownElements(c, i);
+  if (!known || static_cast<int64_t>(known->size()) != count) return indices;
+  for (int64_t k = 0; k < count; ++k) indices[k] = (*known)[k].value;
+  return indices;
+}
+
+// A slice of a vector of shape dimensions is one too.
+void SliceValue(ShapeContext& c, const StridedSlicePlan& plan) {
+  const std::optional<Dims> values = KnownDims(c, 0);
+  if (!values || plan.dims.size() != 1 || !plan.dims[0].complete || !IsKnownDim(plan.dims[0].size)) return;
+  if (plan.output_dims.size() > 1) return;
+  Dims out;
+  for (int64_t k = 0; k < plan.dims[0].size; ++k) {
+    const int64_t position = plan.dims[0].begin + k * plan.dims[0].stride;
+    if (position < 0 || position >= static_cast<int64_t>(values->size())) return;
+    out.push_back((*values)[position]);
+  }
+  c.set_output_value(0, std::move(out));
+}
+
+absl::Status StridedSliceShape(ShapeContext& c) {
+  THALWEG_ASSIGN_OR_RETURN(const PartialShape length, LengthOfIndices(c));
+  const PartialShape& in = c.input(0);
+  const int64_t count = length.dim(0);
+  if (!in.has_rank() || !IsKnownDim(count)) return absl::OkStatus();
+  THALWEG_ASSIGN_OR_RETURN(const StridedSlicePlan plan, PlanStridedSlice(in.dims(), IndicesOf(c, 1, count), IndicesOf(c, 2, count),
+                                                                         IndicesOf(c, 3, count), MasksOf(c.attrs())));
+  SliceValue(c, plan);
+  return SetOutputDims(c, plan.OutputDims());
+}
+
+}  // namespace
+
+void RegisterStridedSlice(OpLibrary& lib) {
+  lib.schemas
+      .Add("StridedSlice(input: T, begin: Index, end: Index, strides: Index) -> output: T",
+           "T: type; Index: {int16, int32, int64}; begin_mask: int = 0; end_mask: int = 0; ellipsis_mask: int = 0; "
+           "new_axis_mask: int = 0; shrink_axis_mask: int = 0")
+      .Shape(StridedSliceShape)
+      .Cost(MovedBytesCost);
+  lib.kernels.Add("StridedSlice", "cpu", MakeKernel<StridedSliceKernel>)
+      .HostMemory("begin")
+      .HostMemory("end")
+      .HostMemory("strides");
+}
+
+}  // namespace thalweg
