@@ -3,8 +3,10 @@ find_package(absl REQUIRED CONFIG)
 find_package(Protobuf REQUIRED)
 find_package(TBB REQUIRED CONFIG)
 if(THALWEG_SANITIZE MATCHES "thread" AND NOT TBB_DIR MATCHES "/tsan/")
+  set(found "${TBB_DIR}")
+  unset(TBB_DIR CACHE)  # so that the next try looks again
   message(FATAL_ERROR "The thread sanitizer needs an instrumented oneTBB, or it reports races that are none: "
-                      "run tools/build_tsan_tbb.sh first, and configure with the preset tsan (found: ${TBB_DIR}).")
+                      "run tools/build_tsan_tbb.sh first, and configure with the preset tsan (found: ${found}).")
 endif()
 find_package(CLI11 REQUIRED CONFIG)
 find_package(nlohmann_json 3.11 REQUIRED)
