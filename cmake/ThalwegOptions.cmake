@@ -28,7 +28,9 @@ endif()
 find_program(THALWEG_CCACHE ccache)
 if(THALWEG_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER
-      "${CMAKE_COMMAND}" -E env "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" CCACHE_NOHASHDIR=1 "${THALWEG_CCACHE}")
+      "${CMAKE_COMMAND}" -E env "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" CCACHE_NOHASHDIR=1
+      "CCACHE_SLOPPINESS=pch_defines,time_macros" "${THALWEG_CCACHE}")
+  add_compile_options(-fpch-preprocess)  # lets ccache see through precompiled headers
 endif()
 find_program(THALWEG_MOLD mold)
 if(THALWEG_MOLD)
