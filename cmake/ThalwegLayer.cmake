@@ -4,7 +4,7 @@ file(MAKE_DIRECTORY "${PROJECT_BINARY_DIR}/include")
 file(CREATE_LINK "${PROJECT_SOURCE_DIR}" "${PROJECT_BINARY_DIR}/include/thalweg" SYMBOLIC)
 
 # What nearly every source includes, parsed once per library: it halves the time to compile most files. Only headers of the
-# standard library and Abseil, so that a change of ours never rebuilds it; tools/check_headers.sh compiles without it.
+# standard library and Abseil, so that a change of ours never rebuilds it; the target check_headers compiles without it.
 set(THALWEG_PRECOMPILED_HEADERS
     <algorithm> <atomic> <functional> <memory> <mutex> <optional> <string> <utility> <variant> <vector>
     <absl/container/flat_hash_map.h> <absl/container/flat_hash_set.h> <absl/container/inlined_vector.h>
