@@ -186,6 +186,7 @@ absl::StatusOr<Tensor> Tensor::Wrap(void* data, DType dtype, Shape shape, std::f
 }
 
 absl::StatusOr<Tensor> Tensor::FromLiteral(const TensorLiteralPtr& literal, Allocator& allocator) {
+  if (!literal->fault.empty()) return absl::InvalidArgumentError(literal->fault);
   if (CanShare(*literal)) {
     BufferRef buffer(new LiteralBuffer(literal));
     void* data = buffer->data();

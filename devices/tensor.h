@@ -40,6 +40,7 @@ class THALWEG_EXPORT Tensor {
                                      bool writable = false);
 
   // A tensor of a literal's value, in host memory. Large plain contents are shared with the literal, not copied.
+  // InvalidArgument if the literal has a fault.
   static absl::StatusOr<Tensor> FromLiteral(const TensorLiteralPtr& literal,
                                             Allocator& allocator = DefaultHostAllocator());
   // The reverse; shares the buffer. Unimplemented for resources and variants.

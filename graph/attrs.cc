@@ -71,7 +71,8 @@ std::string ListString(const AttrList& list, size_t limit) {
 
 bool LiteralEquals(const TensorLiteralPtr& a, const TensorLiteralPtr& b) {
   if (a == b) return true;
-  return a && b && a->dtype == b->dtype && a->shape == b->shape && a->content == b->content && a->strings == b->strings;
+  return a && b && a->dtype == b->dtype && a->shape == b->shape && a->content == b->content && a->strings == b->strings &&
+         a->fault == b->fault;
 }
 
 bool MapEquals(const AttrMap& a, const AttrMap& b) {

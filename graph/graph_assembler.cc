@@ -18,6 +18,10 @@ constexpr size_t kMostSuggestions = 20;
 bool IsNameStart(char c) { return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '.'; }
 bool IsNameRest(char c) { return IsNameStart(c) || c == '_' || c == '/' || c == '-'; }
 
+bool IsPrintable(absl::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return absl::ascii_isgraph(static_cast<unsigned char>(c)); });
+}
+
 // What an attribute that the declaration lacks most likely is: a newer writer's default.
 bool LooksLikeDefault(const Attr& value) {
   if (const auto* b = std::get_if<bool>(&value)) return !*b;
@@ -109,7 +113,7 @@ void GraphAssembler::CheckName(NodeId id, bool taken) {
   const Node& node = graph.node(id);
   if (!IsValidNodeName(node.name)) {
     findings_.Error("bad name", graph, id,
-                    node.name.empty() ? absl::StrCat("the ", id - result_.first_new + 1, ". node of the file (", node.op, ") has no name")
+                    node.name.empty() ? absl::StrCat("node number ", id - result_.first_new + 1, " of the file (", Quoted(node.op), ") has no name")
                                       : absl::StrCat(NodeLabel(node), ": the name has characters that names may not have"),
                     "names match [A-Za-z0-9.][A-Za-z0-9_./-]*");
     return;
@@ -172,7 +176,10 @@ void GraphAssembler::AddAttrs(const RawNode& raw, NodeId id) {
     const RawNode::RawAttr& attr = *sorted_attrs_[i];
     if (i + 1 < sorted_attrs_.size() && sorted_attrs_[i + 1]->name == attr.name) continue;  // the last one counts
     const bool is_hint = absl::StartsWith(attr.name, "_");
-    if (node.schema != nullptr && !is_hint && node.schema->FindAttr(attr.name) == nullptr) {
+    if (!IsPrintable(attr.name)) {
+      findings_.Error("bad attribute", result_.graph, id,
+                      absl::StrCat(NodeLabel(node), ": an attribute has the name ", Quoted(attr.name), ", which is not printable ASCII text"));
+    } else if (node.schema != nullptr && !is_hint && node.schema->FindAttr(attr.name) == nullptr) {
       undeclared.push_back(&attr);
     } else if (attr.value.ok()) {
       node.attrs.Set(attr.name, *attr.value);

@@ -3,6 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/io/coded_stream.h"
+#include "thalweg/full_type.pb.h"
 #include "thalweg/function.pb.h"
 #include "thalweg/graph/attr_decode.h"
 #include "thalweg/graph/findings.h"
@@ -15,7 +16,7 @@ namespace {
 
 // Field numbers of the messages that are taken apart here.
 enum GraphField { kGraphNode = 1, kGraphLibrary = 2, kGraphVersion = 3, kGraphVersions = 4, kGraphDebugInfo = 5 };
-enum NodeField { kNodeName = 1, kNodeOp = 2, kNodeInput = 3, kNodeDevice = 4, kNodeAttr = 5 };
+enum NodeField { kNodeName = 1, kNodeOp = 2, kNodeInput = 3, kNodeDevice = 4, kNodeAttr = 5, kNodeType = 7 };
 enum MapEntryField { kEntryKey = 1, kEntryValue = 2 };
 enum LibraryField { kLibraryFunction = 1, kLibraryGradient = 2 };
 
@@ -96,6 +97,10 @@ class BinaryGraphReader {
           break;
         case kNodeAttr:
           if (const absl::Status status = ReadAttr(field.bytes); !status.ok()) return InNode(status, offset);
+          break;
+        case kNodeType:
+          // A hint that is not used, but a file that garbles it, or nests it too deep, is not to be trusted.
+          if (FullTypeDef type; !Parse(field.bytes, &type)) return InNode(NotParsed("the full type", offset), offset);
           break;
         default:
           break;

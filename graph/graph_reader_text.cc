@@ -1,43 +1,87 @@
+#include <algorithm>
 #include <limits>
 #include <string>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "google/protobuf/io/tokenizer.h"
 #include "google/protobuf/io/zero_copy_stream_impl_lite.h"
 #include "google/protobuf/text_format.h"
 #include "thalweg/graph.pb.h"
 #include "thalweg/graph/attr_decode.h"
+#include "thalweg/graph/findings.h"
 #include "thalweg/graph/graph_reader.h"
 
 namespace thalweg {
 namespace {
 
+// Collects the parser's complaints with their places. The parser reports where it stood when it noticed, which is often
+// after the word that it complains about; if the message quotes a word that stands just before, that is the place meant.
 class ErrorList : public google::protobuf::io::ErrorCollector {
  public:
+  explicit ErrorList(absl::string_view text) : text_(text) {}
+
   // Lines and columns come counted from zero; a negative line means the whole text.
   void AddError(int line, google::protobuf::io::ColumnNumber column, const std::string& message) override {
     constexpr size_t kMost = 5;
     if (errors_.size() == kMost) return;
-    errors_.push_back(line < 0 ? message : absl::StrCat("line ", line + 1, ", column ", column + 1, ": ", message));
+    if (line < 0) {
+      errors_.push_back(message);
+      return;
+    }
+    const size_t offset = OffsetOf(line, column);
+    const size_t place = PlaceOfQuotedWord(message, offset);
+    const auto begin = text_.begin();
+    const size_t place_line = static_cast<size_t>(std::count(begin, begin + static_cast<ptrdiff_t>(place), '\n'));
+    const size_t line_start = place == 0 ? 0 : text_.rfind('\n', place - 1) + 1;  // npos + 1 is 0
+    const absl::string_view source = text_.substr(line_start, text_.find('\n', line_start) - line_start);
+    errors_.push_back(absl::StrCat("line ", place_line + 1, ", column ", place - line_start + 1, ": ", message, " in ",
+                                   Quoted(absl::StripAsciiWhitespace(source))));
   }
   void AddWarning(int, google::protobuf::io::ColumnNumber, const std::string&) override {}
 
   std::string ToString() const { return absl::StrJoin(errors_, "; "); }
 
  private:
+  size_t OffsetOf(int line, int column) const {
+    size_t offset = 0;
+    for (; line > 0; --line) {
+      const size_t end = text_.find('\n', offset);
+      if (end == absl::string_view::npos) break;
+      offset = end + 1;
+    }
+    return std::min(offset + static_cast<size_t>(std::max(column, 0)), text_.size());
+  }
+
+  size_t PlaceOfQuotedWord(absl::string_view message, size_t offset) const {
+    constexpr size_t kJustBefore = 200;
+    const size_t from = offset - std::min(offset, kJustBefore);
+    const absl::string_view before = text_.substr(from, offset - from);
+    const std::vector<absl::string_view> pieces = absl::StrSplit(message, '"');
+    for (size_t i = pieces.size(); i-- > 0;) {
+      if (i % 2 == 0 || pieces[i].empty()) continue;  // outside quotes
+      const size_t found = before.rfind(pieces[i]);
+      if (found != absl::string_view::npos) return from + found;
+    }
+    return offset;
+  }
+
+  absl::string_view text_;
   std::vector<std::string> errors_;
 };
 
 absl::Status ParseText(absl::string_view text, const LoadLimits& limits, GraphDef* graph) {
   absl::ConsumePrefix(&text, "\xef\xbb\xbf");
+  if (absl::StripAsciiWhitespace(text).empty()) return absl::InvalidArgumentError("empty: there is nothing but white space in it");
   if (text.size() > static_cast<size_t>(std::numeric_limits<int>::max())) {
     return absl::ResourceExhaustedError("a text graph may not exceed 2 GiB: convert it to the binary form");
   }
   google::protobuf::io::ArrayInputStream input(text.data(), static_cast<int>(text.size()));
-  ErrorList errors;
+  ErrorList errors(text);
   google::protobuf::TextFormat::Parser parser;
   parser.RecordErrorsTo(&errors);
   parser.SetRecursionLimit(limits.max_nesting);

@@ -134,7 +134,7 @@ class ShapeInferrer {
     if (node.num_outputs() != 1) return;
     if (node.is("Const")) {
       const auto* literal = std::get_if<TensorLiteralPtr>(node.attrs.Find("value"));
-      if (literal != nullptr && *literal != nullptr) SetLiteral(id, *literal);
+      if (literal != nullptr && (*literal)->fault.empty()) SetLiteral(id, *literal);
     } else if (!literals_.empty() && literals_[0] != nullptr && kPassing.contains(node.op)) {
       SetLiteral(id, literals_[0]);
     }

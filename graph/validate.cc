@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -18,6 +19,22 @@ namespace {
 // More outputs than this in one graph are an attack: types and shapes are kept for each.
 constexpr int64_t kMostOutputs = 16'000'000;
 constexpr size_t kMostSuggestions = 20;
+
+bool IsPrintable(absl::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) { return absl::ascii_isgraph(static_cast<unsigned char>(c)); });
+}
+
+// The name used in messages, with the one that TensorFlow users know.
+std::string TypeText(DType type) {
+  switch (RemoveRef(type)) {
+    case DType::kFloat32:
+      return absl::StrCat(DTypeName(type), " (float)");
+    case DType::kFloat64:
+      return absl::StrCat(DTypeName(type), " (double)");
+    default:
+      return DTypeName(type);
+  }
+}
 
 class Validator {
  public:
@@ -86,6 +103,8 @@ class Validator {
     const absl::string_view op = graph_.node(id).op;
     if (op.empty()) {
       Error("unknown op", id, "the node does not say which op it is");
+    } else if (!IsPrintable(op)) {
+      Error("unknown op", id, "the name of its op is not printable ASCII text");
     } else if (IsKnownOp(op)) {
       Error("unknown op", id, absl::StrCat("the op ", op, " exists in TensorFlow but not in thalweg"),
             "cut it away if the outputs you need do not depend on it", absl::StatusCode::kUnimplemented);
@@ -148,7 +167,13 @@ class Validator {
     bool good = true;
     for (const auto& [name, value] : node.attrs) {
       const auto* literal = std::get_if<TensorLiteralPtr>(&value);
-      if (literal == nullptr || (*literal)->MaterialisedBytes() <= input_.limits.max_literal_bytes) continue;
+      if (literal == nullptr) continue;
+      if (!(*literal)->fault.empty()) {
+        // Fails only the steps that need it (L12).
+        findings_.Warning("constant", graph_, id, absl::StrCat(NodeLabel(node), ": attribute '", name, "': ", (*literal)->fault),
+                          "steps that need this node will fail");
+      }
+      if ((*literal)->MaterialisedBytes() <= input_.limits.max_literal_bytes) continue;
       Error("constant", id,
             absl::StrCat("the tensor of attribute '", name, "' takes ", (*literal)->MaterialisedBytes(), " bytes, more than the limit of ",
                          input_.limits.max_literal_bytes),
@@ -160,7 +185,7 @@ class Validator {
     const auto* value = std::get_if<TensorLiteralPtr>(node.attrs.Find("value"));
     if (dtype != nullptr && value != nullptr && (*value)->dtype != *dtype) {
       Error("constant", id,
-            absl::StrCat("the attribute 'dtype' says ", DTypeName(*dtype), " but the value is of type ", DTypeName((*value)->dtype)));
+            absl::StrCat("the attribute 'dtype' says ", TypeText(*dtype), " but the value is of type ", TypeText((*value)->dtype)));
       good = false;
     }
     return good;
@@ -255,19 +280,8 @@ class Validator {
                                           graph_.EndpointName(source), " (", producer.op, ") is a value"));
       return;
     }
-    Error("dtype", id, absl::StrCat("input ", index, " must be ", DTypeNameAndAlias(wanted), " but ", graph_.EndpointName(source), " (",
-                                    producer.op, ") is ", DTypeNameAndAlias(given)));
-  }
-
-  static std::string DTypeNameAndAlias(DType type) {
-    switch (RemoveRef(type)) {
-      case DType::kFloat32:
-        return absl::StrCat(DTypeName(type), " (float)");
-      case DType::kFloat64:
-        return absl::StrCat(DTypeName(type), " (double)");
-      default:
-        return DTypeName(type);
-    }
+    Error("dtype", id, absl::StrCat("input ", index, " must be ", TypeText(wanted), " but ", graph_.EndpointName(source), " (",
+                                    producer.op, ") is ", TypeText(given)));
   }
 
   void CheckCycles() {

@@ -40,8 +40,9 @@ class WireReader {
   bool ReadVarint(uint64_t* value);
   bool ReadTag(uint32_t* number, WireType* type);
   bool ReadPayload(WireField* field);
-  bool SkipGroup();
-  bool Fail(absl::string_view what);
+  bool SkipGroup(uint32_t number);
+  bool Truncated(absl::string_view what);
+  bool Corrupt(absl::string_view what);
 
   absl::string_view rest_;
   uint64_t size_;

@@ -350,10 +350,12 @@ absl::StatusOr<TensorLiteralPtr> Decode(const TensorProto& proto, absl::string_v
   THALWEG_ASSIGN_OR_RETURN(literal->dtype, DecodeDType(proto));
   THALWEG_ASSIGN_OR_RETURN(literal->shape, DecodeShape(proto, literal->dtype));
   if (literal->shape.num_elements() == 0) return TensorLiteralPtr(std::move(literal));
-  if (!content.empty()) {
-    THALWEG_RETURN_IF_ERROR(StoreContent(content, std::move(owner), literal.get()));
+  const absl::Status status = content.empty() ? StoreTypedValues(proto, literal.get())
+                                              : StoreContent(content, std::move(owner), literal.get());
+  if (absl::IsInvalidArgument(status) || absl::IsUnimplemented(status)) {
+    literal->fault = std::string(status.message());
   } else {
-    THALWEG_RETURN_IF_ERROR(StoreTypedValues(proto, literal.get()));
+    THALWEG_RETURN_IF_ERROR(status);
   }
   return TensorLiteralPtr(std::move(literal));
 }
@@ -388,6 +390,7 @@ void TensorLiteral::CopyTo(void* out) const {
 }
 
 absl::StatusOr<std::vector<int64_t>> TensorLiteral::ToInt64s(int64_t limit) const {
+  if (!fault.empty()) return absl::InvalidArgumentError(fault);
   const IntegerReader read = IntegerReaderOf(dtype);
   if (read == nullptr) {
     return absl::InvalidArgumentError(

@@ -3,7 +3,9 @@
 // It keeps either raw row-major little-endian content (possibly a view into a mapped file, kept alive by `owner`) or
 // the strings of a string tensor. Values given once for many elements ("the last value repeats") stay compact:
 // `content` then holds fewer elements than the shape asks for, and the last one (or zero, if there is none) stands for
-// the rest. Immutable after construction; share it by TensorLiteralPtr.
+// the rest. A value that the file garbles (content of a wrong length, L12) has no content but says so in `fault`: a
+// graph with such a constant loads, and what fails is making a tensor of it. Immutable after construction; share it by
+// TensorLiteralPtr.
 #pragma once
 
 #include <memory>
@@ -26,19 +28,21 @@ struct THALWEG_EXPORT TensorLiteral {
   absl::string_view content;          // plain types: stored elements, at most shape.num_elements() of them
   std::vector<std::string> strings;   // string tensors: stored elements, at most shape.num_elements() of them
   std::shared_ptr<const void> owner;  // keeps `content` alive
+  std::string fault;                  // non-empty: why there is no value
 
   // Bytes that a materialised tensor of this literal takes (strings: of the std::string objects).
   int64_t MaterialisedBytes() const;
-  // Writes all elements of a plain type, repeated ones expanded. Requires room for num_elements * DTypeSize bytes.
+  // Writes all elements of a plain type, repeated ones expanded. Requires room for num_elements * DTypeSize bytes, and no
+  // fault.
   void CopyTo(void* out) const;
-  // Reads integers of any integer type (and bool). InvalidArgument for other types or more than `limit` elements.
+  // Reads integers of any integer type (and bool). InvalidArgument for other types, more than `limit` elements, or a fault.
   absl::StatusOr<std::vector<int64_t>> ToInt64s(int64_t limit = 1024) const;
 };
 using TensorLiteralPtr = std::shared_ptr<const TensorLiteral>;
 
-// Decodes and checks a TensorProto (semantics L12): InvalidArgument for an unknown dtype, a shape that is not fully known
-// and valid, or content that does not fit it; Unimplemented for resources and variants other than default ones. Surplus
-// values are ignored. The literal has its own copy of the content.
+// Decodes a TensorProto (semantics L12): InvalidArgument for an unknown dtype or a shape that is not fully known and
+// valid. Content that does not fit them, and resources and variants other than default ones, give a literal with a
+// fault. Surplus values are ignored. The literal has its own copy of the content.
 absl::StatusOr<TensorLiteralPtr> DecodeTensorProto(const TensorProto& proto);
 // The same where tensor_content was left out of `proto` and stands elsewhere (a mapped file). The literal's content is a
 // view of it where its bytes can be used as they stand, and shares `owner`, which keeps them alive.
