@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -34,7 +35,8 @@ class ErrorList : public google::protobuf::io::ErrorCollector {
       return;
     }
     const size_t offset = OffsetOf(line, column);
-    const size_t place = PlaceOfQuotedWord(message, offset);
+    // What is "expected" is missing at the very place.
+    const size_t place = absl::StartsWith(message, "Expected") ? offset : PlaceOfQuotedWord(message, offset);
     const auto begin = text_.begin();
     const size_t place_line = static_cast<size_t>(std::count(begin, begin + static_cast<ptrdiff_t>(place), '\n'));
     const size_t line_start = place == 0 ? 0 : text_.rfind('\n', place - 1) + 1;  // npos + 1 is 0
