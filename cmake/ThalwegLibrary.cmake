@@ -7,6 +7,7 @@ include(GNUInstallDirs)
 
 set(THALWEG_PUBLIC_HEADERS
     proto/dtype.h proto/export.h proto/numeric_types.h proto/shape.h proto/tensor_literal.h
+    proto/status_macros.h graph/attrs.h graph/graph_builder.h
     devices/allocator.h devices/buffer.h devices/object.h devices/tensor.h
     runtime/session.h runtime/trace.h)
 

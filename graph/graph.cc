@@ -77,8 +77,7 @@ Graph& Graph::operator=(const Graph& other) {
 }
 
 NodeId Graph::Find(absl::string_view name) const {
-  const auto found = by_name_.find(name);
-  return found == by_name_.end() ? kNoNode : found->second;
+  return by_name_.Find(name, [this](NodeId id) { return nodes_[id].name; });
 }
 
 NodeId Graph::AddNode(Node node) {
@@ -86,19 +85,19 @@ NodeId Graph::AddNode(Node node) {
   node.name = arena_->Store(node.name);
   node.op = arena_->Intern(node.op);
   node.requested_device = arena_->Intern(node.requested_device);
-  by_name_.emplace(node.name, id);
+  if (Find(node.name) == kNoNode) by_name_.Insert(node.name, id);
   nodes_.push_back(std::move(node));
   return id;
 }
 
 NodeId Graph::AddDerivedNode(absl::string_view base, Node node, const char* pass) {
   std::string unique(base);
-  if (by_name_.contains(base)) {
+  if (Find(base) != kNoNode) {
     auto count = derived_counts_.find(base);
     if (count == derived_counts_.end()) count = derived_counts_.emplace(arena_->Store(base), 1).first;
     do {
       unique = absl::StrCat(base, "/", count->second++);
-    } while (by_name_.contains(unique));
+    } while (Find(unique) != kNoNode);
   }
   node.name = unique;
   node.inserted_by = pass;
@@ -108,8 +107,7 @@ NodeId Graph::AddDerivedNode(absl::string_view base, Node node, const char* pass
 void Graph::RemoveNode(NodeId id) {
   Node& node = nodes_[id];
   node.removed = true;
-  const auto found = by_name_.find(node.name);
-  if (found != by_name_.end() && found->second == id) by_name_.erase(found);
+  by_name_.Erase(node.name, id);
 }
 
 void Graph::AddControlEdge(NodeId from, NodeId to) {
@@ -129,14 +127,14 @@ void Graph::RedirectUses(const Consumers& consumers, Endpoint from, Endpoint to)
 
 NodeId Graph::AddCopiedNode(Node node) {
   const NodeId id = num_nodes();
-  by_name_.emplace(node.name, id);
+  by_name_.Insert(node.name, id);
   nodes_.push_back(std::move(node));
   return id;
 }
 
 void Graph::Reserve(int nodes) {
   nodes_.reserve(nodes);
-  by_name_.reserve(nodes);
+  by_name_.Reserve(nodes);
 }
 
 Graph Graph::EmptyCopy() const {

@@ -18,6 +18,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "thalweg/graph/attrs.h"
+#include "thalweg/graph/name_index.h"
 #include "thalweg/graph/op_schema.h"
 
 namespace thalweg {
@@ -158,7 +159,7 @@ class Graph {
  private:
   class StringArena;
   std::vector<Node> nodes_;
-  absl::flat_hash_map<absl::string_view, NodeId> by_name_;
+  NameIndex by_name_;
   absl::flat_hash_map<absl::string_view, int> derived_counts_;  // next suffix per base name of AddDerivedNode
   std::shared_ptr<StringArena> arena_;                          // written by this graph only
   std::vector<std::shared_ptr<const void>> owners_;             // arenas of the graphs it was copied from, mapped files
