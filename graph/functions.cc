@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "absl/container/flat_hash_set.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "google/protobuf/util/message_differencer.h"
 #include "thalweg/function.pb.h"
 #include "thalweg/graph/attr_decode.h"
@@ -16,7 +16,8 @@ namespace {
 absl::Status SetKind(absl::string_view text, AttrDecl* attr) {
   static constexpr absl::string_view kKinds[] = {"int", "float", "bool", "string", "type", "shape", "tensor", "func"};
   absl::string_view kind = text;
-  if (absl::ConsumePrefix(&kind, "list(")) attr->is_list = absl::ConsumeSuffix(&kind, ")");
+  attr->is_list = absl::StartsWith(text, "list(") && absl::EndsWith(text, ")");
+  if (attr->is_list) kind = text.substr(5, text.size() - 6);
   const auto* const found = std::find(std::begin(kKinds), std::end(kKinds), kind);
   if (found == std::end(kKinds)) {
     return absl::InvalidArgumentError(absl::StrCat("attribute '", attr->name, "' has the unknown kind '", text, "'"));

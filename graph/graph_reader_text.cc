@@ -64,12 +64,12 @@ class ErrorList : public google::protobuf::io::ErrorCollector {
     const size_t from = offset - std::min(offset, kJustBefore);
     const absl::string_view before = text_.substr(from, offset - from);
     const std::vector<absl::string_view> pieces = absl::StrSplit(message, '"');
-    for (size_t i = pieces.size(); i-- > 0;) {
-      if (i % 2 == 0 || pieces[i].empty()) continue;  // outside quotes
-      const size_t found = before.rfind(pieces[i]);
-      if (found != absl::string_view::npos) return from + found;
+    size_t nearest = absl::string_view::npos;
+    for (size_t i = 1; i < pieces.size(); i += 2) {  // those between quotes
+      const size_t found = pieces[i].empty() ? absl::string_view::npos : before.rfind(pieces[i]);
+      if (found != absl::string_view::npos && (nearest == absl::string_view::npos || found > nearest)) nearest = found;
     }
-    return offset;
+    return nearest == absl::string_view::npos ? offset : from + nearest;
   }
 
   absl::string_view text_;

@@ -21,25 +21,24 @@ int BoundedEditDistance(absl::string_view a, absl::string_view b, int limit) {
   const int n = static_cast<int>(a.size());
   const int m = static_cast<int>(b.size());
   if (std::abs(n - m) > limit) return limit + 1;
-  // Only cells within `limit` of the diagonal can matter; row[j - i + limit + 1] holds cell (i, j).
+  // Only cells within `limit` of the diagonal can matter: cell (i, j) stands at j - i + limit + 1 of its row.
   const int width = 2 * limit + 3;
-  std::vector<int> previous(width, limit + 1), current(width, limit + 1);
+  std::vector<int> before_previous(width, limit + 1), previous(width, limit + 1), current(width, limit + 1);
   for (int j = 0; j <= std::min(m, limit); ++j) previous[j + limit + 1] = j;
   for (int i = 1; i <= n; ++i) {
     std::fill(current.begin(), current.end(), limit + 1);
     int best = limit + 1;
     for (int j = std::max(0, i - limit); j <= std::min(m, i + limit); ++j) {
       const int k = j - i + limit + 1;
-      int cell = previous[k + 1] + 1;
-      if (j == 0) {
-        cell = i;
-      } else {
-        cell = std::min({cell, current[k - 1] + 1, previous[k] + (a[i - 1] == b[j - 1] ? 0 : 1)});
-      }
+      int cell = j == 0 ? i : previous[k + 1] + 1;
+      if (j > 0) cell = std::min({cell, current[k - 1] + 1, previous[k] + (a[i - 1] == b[j - 1] ? 0 : 1)});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) cell = std::min(cell, before_previous[k] + 1);
       current[k] = std::min(cell, limit + 1);
       best = std::min(best, current[k]);
     }
-    if (best > limit) return limit + 1;
+    // A swap reaches back two rows, so both must be beyond the limit before nothing can come below it.
+    if (best > limit && *std::min_element(previous.begin(), previous.end()) > limit) return limit + 1;
+    before_previous.swap(previous);
     previous.swap(current);
   }
   return previous[m - n + limit + 1];

@@ -9,7 +9,8 @@
 
 namespace thalweg {
 
-// The edit distance (insertions, deletions, substitutions) of two texts if it is at most `limit`, otherwise limit + 1.
+// The edit distance (insertions, deletions, substitutions, swaps of neighbours) of two texts if it is at most `limit`,
+// otherwise limit + 1.
 // Takes time proportional to limit * length.
 int BoundedEditDistance(absl::string_view a, absl::string_view b, int limit);
 
