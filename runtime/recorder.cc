@@ -56,7 +56,6 @@ void Recorder::ToTrace(Trace* trace) {
   std::stable_sort(trace->events.begin(), trace->events.end(),
                    [](const TraceEvent& a, const TraceEvent& b) { return a.start_nanos < b.start_nanos; });
   SetLastArrivers(plan_, trace);
-  trace->step_nanos = std::chrono::nanoseconds(std::chrono::steady_clock::now() - begin_time_).count();
 }
 
 }  // namespace thalweg

@@ -47,8 +47,7 @@ class Recorder {
     else ++ring.dropped;
   }
 
-  // Fills `trace`. Call last: the step's length reaches from this object's construction to the end of this call, so that it
-  // equals what a clock around Run shows.
+  // Fills `trace` but for the step's length, which the caller of the step measures.
   void ToTrace(Trace* trace);
 
  private:
@@ -59,7 +58,6 @@ class Recorder {
     size_t used = 0;
     int64_t dropped = 0;
   };
-  // First, so that preparing the rings counts too.
   const std::chrono::steady_clock::time_point begin_time_ = std::chrono::steady_clock::now();
   const uint64_t begin_ticks_ = Ticks();
   const Plan& plan_;
