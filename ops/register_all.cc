@@ -2,6 +2,7 @@
 
 #include "thalweg/ops/array/register.h"
 #include "thalweg/ops/boundary/register.h"
+#include "thalweg/ops/math/register.h"
 #include "thalweg/ops/sim/sim_kernels.h"
 #include "thalweg/ops/state/register.h"
 
@@ -12,6 +13,7 @@ const OpLibrary& BuiltinOps() {
     auto& lib = *new OpLibrary;
     RegisterArrayOps(lib);
     RegisterBoundaryOps(lib);
+    RegisterMathOps(lib);
     RegisterStateOps(lib);
     RegisterSimKernels(lib);
     return lib;

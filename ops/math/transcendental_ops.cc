@@ -1,0 +1,62 @@
+// Sqrt, Rsqrt, Exp, Log, Tanh, Sigmoid, Erf and their kin on real numbers.
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "thalweg/graph/cost.h"
+#include "thalweg/graph/shape_context.h"
+#include "thalweg/ops/common/elementwise_loops.h"
+#include "thalweg/ops/common/vector_math.h"
+#include "thalweg/ops/math/register_internal.h"
+
+namespace thalweg::math {
+namespace {
+
+struct SqrtOp {
+  template <typename T> static T Apply(T x) { return std::sqrt(x); }
+};
+struct RsqrtOp {
+  template <typename T> static T Apply(T x) { return T(1) / std::sqrt(x); }
+};
+struct ExpOp {
+  static constexpr double kNanos = 0.6;
+  template <typename T> THALWEG_INLINE static T Apply(T x) { return vector_math::Exp(x); }
+};
+struct LogOp {
+  static constexpr double kNanos = 0.6;
+  template <typename T> THALWEG_INLINE static T Apply(T x) { return vector_math::Log(x); }
+};
+struct TanhOp {
+  static constexpr double kNanos = 0.7;
+  template <typename T> THALWEG_INLINE static T Apply(T x) { return vector_math::Tanh(x); }
+};
+struct SigmoidOp {
+  static constexpr double kNanos = 0.7;
+  template <typename T> THALWEG_INLINE static T Apply(T x) { return vector_math::Sigmoid(x); }
+};
+struct ErfOp {
+  static constexpr double kNanos = 1.0;
+  template <typename T> THALWEG_INLINE static T Apply(T x) { return vector_math::Erf(x); }
+};
+
+template <typename Op>
+void RegisterReal(OpLibrary& lib, absl::string_view op) { RegisterElementwiseFor<Op, FloatTypes>(lib, op); }
+
+}  // namespace
+
+void RegisterTranscendentalOps(OpLibrary& lib) {
+  for (const char* op : {"Sqrt", "Rsqrt", "Exp", "Log", "Tanh", "Sigmoid"}) {
+    lib.schemas.Add(absl::StrCat(op, "(x: T) -> y: T"), "T: {bfloat16, half, float, double, complex64, complex128}")
+        .Shape(UnchangedShape).Cost(ElementwiseCost<10>);
+  }
+  RegisterReal<SqrtOp>(lib, "Sqrt");
+  RegisterReal<RsqrtOp>(lib, "Rsqrt");
+  RegisterReal<ExpOp>(lib, "Exp");
+  RegisterReal<LogOp>(lib, "Log");
+  RegisterReal<TanhOp>(lib, "Tanh");
+  RegisterReal<SigmoidOp>(lib, "Sigmoid");
+
+  lib.schemas.Add("Erf(x: T) -> y: T", "T: {bfloat16, half, float, double}").Shape(UnchangedShape).Cost(ElementwiseCost<10>);
+  RegisterReal<ErfOp>(lib, "Erf");
+}
+
+}  // namespace thalweg::math
