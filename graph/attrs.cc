@@ -228,6 +228,10 @@ bool AttrEquals(const Attr& a, const Attr& b) {
 }
 
 uint64_t AttrHash(const Attr& value) {
+  if (const auto* v = std::get_if<DType>(&value)) return absl::HashOf(value.index(), *v);
+  if (const auto* v = std::get_if<int64_t>(&value)) return absl::HashOf(value.index(), *v);
+  if (const auto* v = std::get_if<bool>(&value)) return absl::HashOf(value.index(), *v);
+  if (const auto* v = std::get_if<std::string>(&value)) return absl::HashOf(value.index(), *v);
   // Kind and printed form, plus the content of tensors: equal values print alike, and collisions only cost a comparison.
   uint64_t h = absl::HashOf(value.index(), AttrToString(value, 200));
   if (const auto* t = std::get_if<TensorLiteralPtr>(&value); t != nullptr && *t) h = absl::HashOf(h, (*t)->content.substr(0, 4096));

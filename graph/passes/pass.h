@@ -15,7 +15,7 @@ namespace thalweg {
 
 struct PassContext {
   const CompileRequest* request = nullptr;
-  // Nodes that must stay as they are: feeds, fetches, targets (L11).
+  // Nodes that must stay as they are: feeds, fetches, targets (L11), and what the user has pinned.
   absl::flat_hash_set<NodeId> preserve;
   // Shapes of the graph as it came out of pruning. Nodes that passes have added since are not in it.
   const InferredShapes* shapes = nullptr;

@@ -6,6 +6,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "thalweg/graph/check.h"
+#include "thalweg/graph/placement/restrictions.h"
 
 namespace thalweg {
 namespace {
@@ -38,6 +39,7 @@ class PassRun {
     PassContext context;
     context.request = &request_;
     context.preserve = step.preserve;
+    for (NodeId pinned : PinnedNodes(step.graph, request_.placement.pins)) context.preserve.insert(pinned);
     context.shapes = &shapes;
     context.num_shaped_nodes = step.graph.num_nodes();
     for (const Pass& pass : passes_) {

@@ -20,7 +20,24 @@ absl::StatusOr<const RequestedName*> NamedDevice(DeviceTable& devices, const std
   return request;
 }
 
+template <typename Visit>
+void ForEachMatch(const Graph& graph, const RE2& pattern, Visit visit) {
+  for (NodeId id = 0; id < graph.num_nodes(); ++id) {
+    const Node& node = graph.node(id);
+    if (!node.removed && RE2::FullMatch(re2::StringPiece(node.name.data(), node.name.size()), pattern)) visit(id);
+  }
+}
+
 }  // namespace
+
+std::vector<NodeId> PinnedNodes(const Graph& graph, absl::Span<const PlacementPin> pins) {
+  std::vector<NodeId> nodes;
+  for (const PlacementPin& pin : pins) {
+    const RE2 pattern(pin.pattern, RE2::Quiet);
+    if (pattern.ok()) ForEachMatch(graph, pattern, [&](NodeId id) { nodes.push_back(id); });
+  }
+  return nodes;
+}
 
 absl::StatusOr<Restrictions> Restrictions::Make(const Graph& graph, DeviceTable& devices, const PlacementOptions& options) {
   // Later ones replace earlier ones for the same node: a file is obeyed exactly, and a pin moves even what has a place.
@@ -61,11 +78,7 @@ absl::Status Restrictions::AddPins(const Graph& graph, DeviceTable& devices, con
     THALWEG_ASSIGN_OR_RETURN(const RequestedName* request, NamedDevice(devices, pin.device, where));
     const Restriction* restriction =
         Add(request->matches, "pin", absl::StrCat("pinned to ", pin.device, " by '", pin.pattern, "'"));
-    for (NodeId id = 0; id < graph.num_nodes(); ++id) {
-      const Node& node = graph.node(id);
-      if (node.removed) continue;
-      if (RE2::FullMatch(re2::StringPiece(node.name.data(), node.name.size()), pattern)) by_node_[id] = restriction;
-    }
+    ForEachMatch(graph, pattern, [&](NodeId id) { by_node_[id] = restriction; });
   }
   return absl::OkStatus();
 }

@@ -19,6 +19,9 @@ struct Restriction {
   std::string text;       // "pinned to GPU:0 by 'conv.*'"
 };
 
+// Nodes that a pin matches. Patterns that are no regular expressions match nothing here: placing reports them.
+std::vector<NodeId> PinnedNodes(const Graph& graph, absl::Span<const PlacementPin> pins);
+
 class Restrictions {
  public:
   // NotFound if a pin or file names a device that does not exist, InvalidArgument for malformed names and patterns.

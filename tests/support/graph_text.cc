@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "thalweg/graph/shape_context.h"
 
 namespace thalweg::testing {
 namespace {
@@ -170,6 +171,35 @@ Node MakeNode(const OpRegistry& schemas, const ParsedLine& line, NodeId id) {
   return node;
 }
 
+absl::Status DeclaredShape(ShapeContext& c) {
+  absl::StatusOr<PartialShape> shape = c.attrs().Get<PartialShape>("shape");
+  if (shape.ok()) c.set_output(0, *std::move(shape));
+  return absl::OkStatus();
+}
+
+absl::Status FedShape(ShapeContext& c) {
+  absl::StatusOr<std::vector<PartialShape>> shapes = c.attrs().Get<std::vector<PartialShape>>("_output_shapes");
+  if (shapes.ok() && shapes->size() == 1) c.set_output(0, (*shapes)[0]);
+  return absl::OkStatus();
+}
+
+absl::Status ValueShape(ShapeContext& c) {
+  const TensorLiteralPtr value = c.attrs().GetOr<TensorLiteralPtr>("value", nullptr);
+  if (value != nullptr) c.set_output(0, PartialShape::Known(value->shape));
+  return absl::OkStatus();
+}
+
+absl::Status SameRank(ShapeContext& c) {
+  if (c.input(0).has_rank()) c.set_output(0, PartialShape::UnknownOfRank(c.input(0).rank()));
+  return absl::OkStatus();
+}
+
+absl::Status ShapeFromInput1(ShapeContext& c) {
+  THALWEG_ASSIGN_OR_RETURN(PartialShape shape, c.input_as_shape(1));
+  c.set_output(0, std::move(shape));
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 Graph GraphFromText(const OpRegistry& schemas, absl::string_view text) {
@@ -197,20 +227,20 @@ const OpRegistry& TestOps() {
   static const OpRegistry* const ops = [] {
     auto* r = new OpRegistry;
     r->Add("NoOp() -> ()").Role(OpRole::kNoOp);
-    r->Add("Const() -> output: dtype", "value: tensor; dtype: type").Role(OpRole::kConstant);
-    r->Add("Placeholder() -> output: dtype", "dtype: type; shape: shape = unknown");
+    r->Add("Const() -> output: dtype", "value: tensor; dtype: type").Shape(ValueShape).Role(OpRole::kConstant);
+    r->Add("Placeholder() -> output: dtype", "dtype: type; shape: shape = unknown").Shape(DeclaredShape);
     r->Add("Identity(input: T) -> output: T", "T: type");
     r->Add("StopGradient(input: T) -> output: T", "T: type");
     r->Add("Snapshot(input: T) -> output: T", "T: type");
-    r->Add("Neg(x: T) -> y: T", "T: type");
+    r->Add("Neg(x: T) -> y: T", "T: type").Shape(UnchangedShape);
     r->Add("Add(x: T, y: T) -> z: T", "T: type").Commutative();
     r->Add("AddV2(x: T, y: T) -> z: T", "T: type").Commutative();
     r->Add("Sub(x: T, y: T) -> z: T", "T: type");
     r->Add("Mul(x: T, y: T) -> z: T", "T: type").Commutative();
     r->Add("RealDiv(x: T, y: T) -> z: T", "T: type");
     r->Add("MatMul(a: T, b: T) -> product: T", "T: type; transpose_a: bool = false; transpose_b: bool = false");
-    r->Add("Transpose(x: T, perm: Tperm) -> y: T", "T: type; Tperm: {int32, int64} = int32");
-    r->Add("Reshape(tensor: T, shape: Tshape) -> output: T", "T: type; Tshape: {int32, int64} = int32");
+    r->Add("Transpose(x: T, perm: Tperm) -> y: T", "T: type; Tperm: {int32, int64} = int32").Shape(SameRank);
+    r->Add("Reshape(tensor: T, shape: Tshape) -> output: T", "T: type; Tshape: {int32, int64} = int32").Shape(ShapeFromInput1);
     r->Add("Cast(x: SrcT) -> y: DstT", "SrcT: type; DstT: type; Truncate: bool = false");
     r->Add("Shape(input: T) -> output: out_type", "T: type; out_type: {int32, int64} = int32");
     r->Add("Rank(input: T) -> output: int32", "T: type");
@@ -233,7 +263,7 @@ const OpRegistry& TestOps() {
     r->Add("NextIteration(data: T) -> output: T", "T: type");
     r->Add("LoopCond(input: bool) -> output: bool");
     r->Add("Less(x: T, y: T) -> z: bool", "T: type");
-    r->Add("_Arg() -> output: T", "T: type; index: int >= 0").Stateful().Role(OpRole::kArg);
+    r->Add("_Arg() -> output: T", "T: type; index: int >= 0").Shape(FedShape).Stateful().Role(OpRole::kArg);
     r->Add("_Retval(input: T) -> ()", "T: type; index: int >= 0").Stateful().Role(OpRole::kRetval);
     r->Add("_Send(tensor: T) -> ()", "T: type; tensor_name: string; pair: int >= 0; send_device: string; recv_device: string")
         .Stateful()
