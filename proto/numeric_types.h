@@ -25,52 +25,52 @@ inline uint32_t FloatToBits(float f) {
   return bits;
 }
 
-// Rounds a float to a small format with `kExp` exponent and `kMan` mantissa bits (ties to even), subnormals included.
-// Overflow gives infinity where the format has one (kInf), otherwise NaN.
+// A small format has a sign, `kExp` exponent and `kMan` mantissa bits; kInf says whether its highest exponent stands
+// for infinity and NaN (otherwise its highest code is NaN). Neither function below meets a float denormal that matters,
+// so both are exact whether or not the processor flushes denormals, and both are free of loops and calls.
+
+// Rounds to nearest, ties to even, subnormals included. Overflow gives infinity where the format has one, else NaN.
 template <int kExp, int kMan, bool kInf>
 inline uint32_t FloatToSmall(float f) {
   constexpr int kBias = (1 << (kExp - 1)) - 1;
+  constexpr int kShift = 23 - kMan;
   constexpr uint32_t kExpMask = ((1u << kExp) - 1) << kMan;
   constexpr uint32_t kNan = kInf ? (kExpMask | (1u << (kMan - 1))) : (kExpMask | ((1u << kMan) - 1));
+  constexpr uint32_t kOverflow = kInf ? kExpMask : kNan;
+  constexpr uint32_t kRebias = static_cast<uint32_t>(127 - kBias) << 23;
+  constexpr uint32_t kSmallestNormal = kRebias + (1u << 23);
+  // The float whose last mantissa bit weighs as much as the last bit of a subnormal: adding it rounds there.
+  constexpr uint32_t kSubnormalUnit = static_cast<uint32_t>(127 - kBias + 1 + kShift) << 23;
   const uint32_t bits = FloatToBits(f);
   const uint32_t sign = (bits >> 31) << (kExp + kMan);
   const uint32_t magnitude = bits & 0x7fffffffu;
-  if (magnitude > 0x7f800000u) return sign | kNan;
-  if (magnitude == 0x7f800000u) return sign | (kInf ? kExpMask : kNan);
-  const int exponent = static_cast<int>(magnitude >> 23) - 127 + kBias;  // exponent field in the small format
-  uint64_t mantissa = (magnitude & 0x7fffffu) | (magnitude >> 23 ? 0x800000u : 0u);
-  int shift = 23 - kMan;
-  uint32_t field = 0;
-  if (exponent >= 1) {
-    field = static_cast<uint32_t>(exponent - 1) << kMan;  // the implicit one of the mantissa adds the missing unit
-  } else {
-    shift += 1 - exponent;
-    if (shift > 40) return sign;
-  }
-  const uint64_t half = uint64_t{1} << (shift - 1);
-  const uint64_t rest = mantissa & ((uint64_t{1} << shift) - 1);
-  uint64_t rounded = mantissa >> shift;
-  if (rest > half || (rest == half && (rounded & 1))) ++rounded;
-  const uint64_t result = field + rounded;
-  if (kInf ? result >= kExpMask : result >= kNan) return sign | (kInf ? kExpMask : kNan);
-  return sign | static_cast<uint32_t>(result);
+  const uint32_t odd = (magnitude >> kShift) & 1;
+  const uint32_t normal = (magnitude - kRebias + (1u << (kShift - 1)) - 1 + odd) >> kShift;
+  const uint32_t subnormal = FloatToBits(BitsToFloat(magnitude) + BitsToFloat(kSubnormalUnit)) - kSubnormalUnit;
+  const uint32_t rounded = magnitude < kSmallestNormal ? subnormal : normal;
+  const uint32_t finite = magnitude >= 0x7f800000u || rounded >= kOverflow ? kOverflow : rounded;
+  return sign | (magnitude > 0x7f800000u ? kNan : finite);
 }
 
 template <int kExp, int kMan, bool kInf>
 inline float SmallToFloat(uint32_t v) {
   constexpr int kBias = (1 << (kExp - 1)) - 1;
+  constexpr int kShift = 23 - kMan;
   constexpr uint32_t kManMask = (1u << kMan) - 1;
   constexpr uint32_t kExpMax = (1u << kExp) - 1;
+  constexpr uint32_t kRebias = static_cast<uint32_t>(127 - kBias) << 23;
+  constexpr uint32_t kSmallestNormal = kRebias + (1u << 23);
   const uint32_t sign = (v >> (kExp + kMan)) << 31;
-  const uint32_t exponent = (v >> kMan) & kExpMax;
-  const uint32_t mantissa = v & kManMask;
-  if (kInf && exponent == kExpMax) return BitsToFloat(sign | 0x7f800000u | (mantissa << (23 - kMan)));
-  if (!kInf && exponent == kExpMax && mantissa == kManMask) return BitsToFloat(sign | 0x7fc00000u);
-  if (exponent == 0) {
-    const float f = std::ldexp(static_cast<float>(mantissa), 1 - kBias - kMan);
-    return sign ? -f : f;
+  const uint32_t magnitude = (v & (kExpMax << kMan | kManMask)) << kShift;
+  // A subnormal is a normal number of the smallest exponent less the one that its mantissa does not have.
+  const uint32_t subnormal = FloatToBits(BitsToFloat(kSmallestNormal + magnitude) - BitsToFloat(kSmallestNormal));
+  uint32_t result = magnitude < (1u << 23) ? subnormal : magnitude + kRebias;
+  if (kInf) {
+    if (magnitude >= kExpMax << 23) result = magnitude | 0x7f800000u;
+  } else if (magnitude == (kExpMax << 23 | kManMask << kShift)) {
+    result = 0x7fc00000u;
   }
-  return BitsToFloat(sign | ((exponent - kBias + 127) << 23) | (mantissa << (23 - kMan)));
+  return BitsToFloat(sign | result);
 }
 }  // namespace numeric_internal
 

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Checks that what the documents name exists: paths in backticks, link targets, and flags of the program.
+"""Checks that what the documents name exists: paths and tests in backticks, link targets, flags of the program.
 
     tools/check_docs.py              prints every name that is not there; exit 1 if there is one
 
 A word in backticks counts as a path if it starts with a folder of this repository or ends like a source file. It may be
 relative to the document or to the root, and may hold wildcards. Paths below build/, ../shared and thalweg/ (generated
 headers) are not looked up. A flag is a word in backticks that starts with "--"; it must stand in the sources of tools/ or
-in a script there.
+in a script there. A test is written Suite.Name and must stand in tests/.
 """
 import pathlib
 import re
@@ -17,6 +17,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 BACKTICKED = re.compile(r"`([^`\n]+)`")
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+TEST_NAME = re.compile(r"[A-Z]\w+\.[A-Z]\w+")
+TEST_MACRO = re.compile(r"^TEST(?:_F|_P)?\((\w+),\s*(\w+)\)", re.MULTILINE)
 PATH = re.compile(r"[\w.*+\-/]+")
 SOURCE_ENDINGS = (".h", ".cc", ".proto", ".py", ".sh", ".cmake", ".md", ".supp")
 
@@ -55,9 +57,15 @@ def flag_exists(flag, text):
     return name is None or re.search(r"\b" + re.escape(name.group(1)) + r"\b", text) is not None
 
 
+def all_tests():
+    sources = (ROOT / "tests").glob("**/*_test.cc")
+    return {".".join(names) for path in sources for names in TEST_MACRO.findall(path.read_text(encoding="utf-8"))}
+
+
 def main():
     top_level = {path.name for path in ROOT.iterdir()}
     text = program_text()
+    tests = all_tests()
     faults = []
     for document in documents():
         content = document.read_text(encoding="utf-8")
@@ -67,12 +75,15 @@ def main():
             if word.startswith("--"):
                 if not flag_exists(word, text):
                     faults.append(f"{where}: no such flag: {word}")
+            elif TEST_NAME.fullmatch(word):
+                if word not in tests:
+                    faults.append(f"{where}: no such test: {word}")
             elif is_path(word, top_level) and not exists(word, document):
                 faults.append(f"{where}: no such file: {word}")
         for target in LINK.findall(prose):
             if "://" not in target and not exists(target, document):
                 faults.append(f"{where}: link to nowhere: {target}")
-    print("\n".join(faults) if faults else "check_docs: every path, link and flag named in the documents exists")
+    print("\n".join(faults) if faults else "check_docs: every path, test, link and flag named in the documents exists")
     return 1 if faults else 0
 
 

@@ -9,8 +9,8 @@
 #   asan      address and undefined-behaviour sanitizers: unit tests, conformance
 #   tsan      thread sanitizer (with an instrumented oneTBB): threads, stress, scattered conformance
 #
-# Conformance cases are looked for in $THALWEG_CONFORMANCE (default: ../shared/conformance); without them that part is
-# left out, and the table says so. JOBS sets the number of parallel jobs (default: one per core).
+# Conformance cases beyond tests/golden are looked for in $THALWEG_CONFORMANCE (default: ../shared/conformance); the table
+# says if they are not there. JOBS sets the number of parallel jobs (default: one per core).
 # Exit 1 if anything failed. Logs lie in build/logs.
 # shellcheck disable=SC2317  # stages are called by name
 set -uo pipefail
@@ -20,7 +20,6 @@ cd "$root" || exit 1
 jobs=${JOBS:-$(nproc)}
 quiet=(--quiet)  # of ninja: a line per file helps only whoever watches
 [[ -t 1 ]] && quiet=()
-conformance=${THALWEG_CONFORMANCE:-$root/../shared/conformance}
 python=/usr/bin/python3  # Debian's, which has Debian's numpy
 logs=$root/build/logs
 mkdir -p "$logs"
@@ -89,21 +88,9 @@ unit_tests() {
   return "$status"
 }
 
-# conformance SUITE PRESET [ARGUMENT...]: the cases and the floor of tests/conformance/floor.json for that suite.
-run_conformance() {
-  local suite=$1 preset=$2
-  shift 2
-  "$python" tests/conformance/run_conformance.py --suite "$suite" --bin "build/$preset/thalweg" --root "$conformance" \
-    --jobs "$jobs" "$@"
-}
-
-conformance_step() {
-  if [[ -n ${THALWEG_CONFORMANCE:-} || -e $conformance ]]; then
-    step "conformance $1" run_conformance "$@"
-  else
-    printf '== %s: conformance %s left out: there is no %s\n' "$stage" "$1" "$conformance"
-    note_row "conformance $1" 0 "left out" "no cases here"
-  fi
+# conformance SUITE: the cases of tests/golden and of the conformance folder, in the modes of that suite.
+conformance() {
+  "$python" tests/conformance/run_conformance.py --suite "$1" --bin "build/$1/thalweg" --jobs "$jobs"
 }
 
 # ---- stages ------------------------------------------------------------------------------------------------------------
@@ -116,7 +103,7 @@ stage_rules() {
 stage_release() {
   step_or_stop "build" build release
   step "unit tests" unit_tests release
-  conformance_step release release
+  step "conformance" conformance release
   step "headers" build release check_headers
 }
 
@@ -128,14 +115,14 @@ stage_package() {
 stage_asan() {
   step_or_stop "build" build asan
   step "unit tests" unit_tests asan
-  conformance_step asan asan
+  step "conformance" conformance asan
 }
 
 stage_tsan() {
   step_or_stop "oneTBB" tools/build_tsan_tbb.sh
   step_or_stop "build" build tsan
   step "unit tests" unit_tests tsan devices runtime stress
-  conformance_step tsan tsan
+  step "conformance" conformance tsan
 }
 
 # ---- the run -----------------------------------------------------------------------------------------------------------

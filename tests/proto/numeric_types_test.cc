@@ -6,6 +6,7 @@
 #include <string>
 
 #include "gtest/gtest.h"
+#include "thalweg/ops/float_environment.h"
 
 namespace thalweg {
 namespace {
@@ -49,6 +50,10 @@ void CheckAllCodes(int exponent_bits, int mantissa_bits) {
 }
 
 TEST(NumericTypes, AllHalfCodes) { CheckAllCodes<half>(5, 10); }
+TEST(NumericTypes, L15HalfKeepsItsDenormalsWhenFloatsAreFlushed) {
+  const ScopedFlushDenormals flush;
+  CheckAllCodes<half>(5, 10);
+}
 TEST(NumericTypes, AllBFloat16Codes) { CheckAllCodes<bfloat16>(8, 7); }
 
 template <typename T>
