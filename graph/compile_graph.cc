@@ -44,13 +44,14 @@ class FactRenumberer {
 };
 
 // Drops removed nodes and renumbers everything that names nodes.
-absl::Status Compact(const Graph& graph, CompiledGraph* out) {
+absl::Status Compact(Graph graph, CompiledGraph* out) {
+  const int num_nodes = graph.num_nodes();
   std::vector<NodeId> new_ids;
-  THALWEG_ASSIGN_OR_RETURN(out->graph, graph.Compacted(&new_ids));
+  THALWEG_ASSIGN_OR_RETURN(out->graph, std::move(graph).Compacted(&new_ids));
   const auto renumber = [&new_ids](NodeId* id) { *id = *id == kNoNode ? kNoNode : new_ids[*id]; };
   FactRenumberer facts(new_ids);
   std::vector<DecisionRecord> records(out->graph.num_nodes());
-  for (NodeId old = 0; old < graph.num_nodes(); ++old) {
+  for (NodeId old = 0; old < num_nodes; ++old) {
     if (new_ids[old] == kNoNode) continue;
     DecisionRecord& record = records[new_ids[old]];
     record = std::move(out->placement.records[old]);
@@ -90,7 +91,7 @@ absl::StatusOr<CompiledGraph> CompileGraph(const Graph& loaded, const CompileReq
   THALWEG_ASSIGN_OR_RETURN(PartitionResult cut, PartitionGraph(graph, out.placement, request.devices, *request.kernels));
   out.transfers = std::move(cut.transfers);
   // Number what is left in topological order.
-  THALWEG_RETURN_IF_ERROR(Compact(graph, &out));
+  THALWEG_RETURN_IF_ERROR(Compact(std::move(graph), &out));
   out.shapes = InferShapes(out.graph, {}, nullptr);
   FillTransferBytes(&out);
   return out;

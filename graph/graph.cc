@@ -207,7 +207,8 @@ absl::StatusOr<std::vector<NodeId>> Graph::TopologicalOrder() const {
   return order;
 }
 
-absl::StatusOr<Graph> Graph::Compacted(std::vector<NodeId>* old_to_new) const {
+template <typename Take>
+absl::StatusOr<Graph> Graph::CompactedBy(Take take, std::vector<NodeId>* old_to_new) const {
   THALWEG_ASSIGN_OR_RETURN(const std::vector<NodeId> order, TopologicalOrder());
   std::vector<NodeId> new_ids(nodes_.size(), kNoNode);
   for (size_t i = 0; i < order.size(); ++i) new_ids[order[i]] = static_cast<NodeId>(i);
@@ -216,7 +217,7 @@ absl::StatusOr<Graph> Graph::Compacted(std::vector<NodeId>* old_to_new) const {
   compact.derived_counts_ = derived_counts_;
   compact.Reserve(static_cast<int>(order.size()));
   for (const NodeId id : order) {
-    Node node = nodes_[id];
+    Node node = take(id);
     for (Endpoint& input : node.inputs) {
       const NodeId producer = new_ids[input.node];
       if (producer == kNoNode) {
@@ -229,6 +230,14 @@ absl::StatusOr<Graph> Graph::Compacted(std::vector<NodeId>* old_to_new) const {
   }
   if (old_to_new != nullptr) *old_to_new = std::move(new_ids);
   return compact;
+}
+
+absl::StatusOr<Graph> Graph::Compacted(std::vector<NodeId>* old_to_new) const& {
+  return CompactedBy([this](NodeId id) { return nodes_[id]; }, old_to_new);
+}
+
+absl::StatusOr<Graph> Graph::Compacted(std::vector<NodeId>* old_to_new) && {
+  return CompactedBy([this](NodeId id) { return std::move(nodes_[id]); }, old_to_new);
 }
 
 absl::string_view Graph::Intern(absl::string_view text) { return arena_->Intern(text); }

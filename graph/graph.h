@@ -133,7 +133,9 @@ class Graph {
   // nodes are skipped. InvalidArgument naming a cycle's nodes if there is none.
   absl::StatusOr<std::vector<NodeId>> TopologicalOrder() const;
   // A copy without removed nodes, renumbered in topological order. `old_to_new` (optional) gets kNoNode for removed ones.
-  absl::StatusOr<Graph> Compacted(std::vector<NodeId>* old_to_new = nullptr) const;
+  absl::StatusOr<Graph> Compacted(std::vector<NodeId>* old_to_new = nullptr) const&;
+  // The same, taking the nodes out of this graph instead of copying them.
+  absl::StatusOr<Graph> Compacted(std::vector<NodeId>* old_to_new = nullptr) &&;
 
   absl::string_view Intern(absl::string_view text);
   // Keeps `owner` alive as long as this graph or a copy (mapped files behind literals).
@@ -158,6 +160,10 @@ class Graph {
 
  private:
   class StringArena;
+  // `take(id)` gives the node to keep.
+  template <typename Take>
+  absl::StatusOr<Graph> CompactedBy(Take take, std::vector<NodeId>* old_to_new) const;
+
   std::vector<Node> nodes_;
   NameIndex by_name_;
   absl::flat_hash_map<absl::string_view, int> derived_counts_;  // next suffix per base name of AddDerivedNode
