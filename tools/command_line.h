@@ -1,0 +1,74 @@
+// The command line: every verb describes itself in a table (CommandSpec), from which parsing and help are made.
+//
+// A flag given twice: the last wins, except repeated ones, which add up. `--flag value` and `--flag=value` are the same;
+// a switch takes no value; an optional value is given only as `--flag=value`.
+// Errors: InvalidArgument quotes the offending argument and names the nearest flag.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace thalweg::tools {
+
+enum class FlagKind {
+  kSwitch,         // --json
+  kOnOff,          // --soft-placement, --no-soft-placement
+  kValue,          // --timeout 5s
+  kOptionalValue,  // --print, --print=5
+  kRepeated,       // -f a -f b
+};
+
+struct FlagSpec {
+  FlagKind kind = FlagKind::kSwitch;
+  const char* name;         // long name without dashes; how Arguments are asked
+  const char* short_name;   // one letter, or ""
+  const char* value;        // placeholder of the value in the help; "" for switches
+  const char* help;
+};
+
+struct CommandSpec {
+  const char* verb;
+  const char* summary;
+  const char* positional;   // "GRAPH", or "" for none
+  int min_positional = 0;
+  int max_positional = 0;
+  std::vector<FlagSpec> flags;
+  std::vector<const char*> examples;
+};
+
+class Arguments {
+ public:
+  // The verb as typed, for messages.
+  const std::string& verb() const { return verb_; }
+  const std::vector<std::string>& positional() const { return positional_; }
+
+  bool Has(absl::string_view flag) const { return Find(flag) != nullptr; }
+  // The last value given; nullopt if the flag is absent. An optional value that was left out is "".
+  std::optional<std::string> Value(absl::string_view flag) const;
+  std::string ValueOr(absl::string_view flag, absl::string_view fallback) const;
+  // Of a kOnOff flag.
+  bool OnOff(absl::string_view flag, bool fallback) const;
+  // All values in the order given.
+  std::vector<std::string> All(absl::string_view flag) const;
+
+ private:
+  friend absl::StatusOr<Arguments> ParseArguments(const CommandSpec&, const std::vector<std::string>&);
+  const std::vector<std::string>* Find(absl::string_view flag) const;
+
+  std::string verb_;
+  std::vector<std::string> positional_;
+  std::vector<std::pair<std::string, std::vector<std::string>>> flags_;
+};
+
+// `arguments` are those after the verb. -h and --help are flags of every verb.
+absl::StatusOr<Arguments> ParseArguments(const CommandSpec& spec, const std::vector<std::string>& arguments);
+
+// One screen: usage, flags, examples.
+std::string HelpText(const CommandSpec& spec);
+
+}  // namespace thalweg::tools
