@@ -228,7 +228,8 @@ std::string ShellQuote(absl::string_view text) {
     if (c == '\'') out += "'\\''";
     else out.push_back(c);
   }
-  return out + "'";
+  out.push_back('\'');
+  return out;
 }
 
 std::string Ellipsis(absl::string_view text, size_t limit) {
