@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "thalweg/devices/tensor.h"
 #include "thalweg/tools/npy.h"
@@ -19,6 +20,7 @@ class TensorArchive {
   static absl::StatusOr<TensorArchive> Open(const std::string& path);
   // Without the ".npy" that entries end in.
   std::vector<std::string> keys() const;
+  bool Has(absl::string_view key) const { return zip_.Has(absl::StrCat(key, ".npy")) || zip_.Has(key); }
   // NotFound lists the keys there are.
   absl::StatusOr<NpyArray> Read(absl::string_view key) const;
 
