@@ -66,8 +66,8 @@ OrderedJson ElementsJson(const Tensor& tensor, int64_t limit) {
 OrderedJson ValueJson(const FetchedValue& value, int64_t print_limit) {
   OrderedJson json;
   json["name"] = value.name;
-  json["dtype"] = DTypeName(value.tensor.dtype());
-  json["shape"] = std::vector<int64_t>(value.tensor.shape().dims().begin(), value.tensor.shape().dims().end());
+  json["dtype"] = DTypeName(value.dtype);
+  json["shape"] = std::vector<int64_t>(value.shape.dims().begin(), value.shape.dims().end());
   if (print_limit >= 0) json["values"] = ElementsJson(value.tensor, print_limit);
   return json;
 }

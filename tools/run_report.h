@@ -13,7 +13,9 @@ namespace thalweg::tools {
 
 struct FetchedValue {
   std::string name;  // as given with -f
-  Tensor tensor;
+  DType dtype = DType::kInvalid;
+  Shape shape;
+  Tensor tensor;     // uninitialised once its elements are not needed any more
 };
 
 struct StepOutcome {

@@ -12,6 +12,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "thalweg/devices/device.h"
+#include "thalweg/graph/passes/pass_list.h"
 #include "thalweg/graph/placement/placement.h"
 #include "thalweg/proto/device_name.h"
 #include "thalweg/proto/status_macros.h"
@@ -62,11 +63,6 @@ std::string DeviceListText(const std::vector<DeviceRequest>& devices) {
 }
 
 absl::Status ReadNumbers(const Arguments& arguments, SessionOptions* options) {
-  if (const auto text = arguments.Value("threads")) {
-    absl::StatusOr<int64_t> threads = ParseInteger(*text, 1, kMaxThreads);
-    if (!threads.ok()) return ForFlag("threads", threads.status());
-    options->threads = static_cast<int>(*threads);
-  }
   if (const auto text = arguments.Value("parallel-iterations")) {
     absl::StatusOr<int64_t> iterations = ParseInteger(*text, 1, kMaxParallelIterations);
     if (!iterations.ok()) return ForFlag("parallel-iterations", iterations.status());
@@ -89,6 +85,21 @@ absl::Status ReadPlacement(const Arguments& arguments, SessionOptions* options) 
   options->placement_file = arguments.ValueOr("placement", "");
   if (!options->placement_file.empty()) {
     THALWEG_RETURN_IF_ERROR(ForFlag("placement", ReadPlacementFile(options->placement_file).status()));
+  }
+  return absl::OkStatus();
+}
+
+// --no-opt switches every pass off, --no-opt=A,B these.
+absl::Status ReadPasses(const Arguments& arguments, SessionOptions* options) {
+  std::vector<std::string> known;
+  for (const Pass& pass : AllPasses()) known.push_back(pass.name);
+  for (const std::string& list : arguments.All("no-opt")) {
+    if (list.empty()) options->optimize = false;
+    for (absl::string_view pass : absl::StrSplit(list, ',', absl::SkipEmpty())) {
+      options->disabled_passes.push_back(std::string(pass));
+      if (std::find(known.begin(), known.end(), pass) != known.end()) continue;
+      return absl::InvalidArgumentError(absl::StrCat("--no-opt: there is no pass '", pass, "'; there are ", absl::StrJoin(known, ", ")));
+    }
   }
   return absl::OkStatus();
 }
@@ -124,31 +135,30 @@ void AppendPlacementFlags(std::vector<FlagSpec>* flags) {
 void AppendSessionFlags(std::vector<FlagSpec>* flags) {
   AppendPlacementFlags(flags);
   flags->insert(flags->end(), {
-      {FlagKind::kValue, "threads", "", "N", "compute threads in all (default: one per core)"},
       {FlagKind::kValue, "memory-limit", "", "2GiB", "the most that tensors may take (default: 80% of RAM)"},
       {FlagKind::kValue, "parallel-iterations", "", "N", "for every loop, whatever the graph says"},
   });
-}
-
-bool OptimizeFlag(const Arguments& arguments, std::vector<std::string>* disabled_passes) {
-  for (const std::string& list : arguments.All("no-opt")) {
-    if (list.empty()) return false;
-    for (absl::string_view pass : absl::StrSplit(list, ',', absl::SkipEmpty())) disabled_passes->push_back(std::string(pass));
-  }
-  return true;
 }
 
 SessionFlagsResult ReadSessionFlags(const Arguments& arguments) {
   SessionFlagsResult result;
   absl::Status status = ReadNumbers(arguments, &result.options);
   if (status.ok()) status = ReadPlacement(arguments, &result.options);
+  if (status.ok()) status = ReadPasses(arguments, &result.options);
   if (!status.ok()) {
     result.failure = {status, kExitUsage, absl::StrCat("thalweg help ", arguments.verb())};
     return result;
   }
-  result.options.optimize = OptimizeFlag(arguments, &result.options.disabled_passes);
   result.failure = ReadDevices(arguments, &result.options);
   return result;
+}
+
+absl::StatusOr<std::vector<int64_t>> ReadThreadCounts(const Arguments& arguments) {
+  const auto text = arguments.Value("threads");
+  if (!text) return std::vector<int64_t>{0};
+  absl::StatusOr<std::vector<int64_t>> counts = ParseIntegerList(*text, 1, kMaxThreads);
+  if (!counts.ok()) return ForFlag("threads", counts.status());
+  return counts;
 }
 
 }  // namespace thalweg::tools

@@ -12,18 +12,20 @@
 
 namespace thalweg::tools {
 
-// Adds to a verb's table.
+// Adds to a verb's table: -d, --pin, --policy, --placement, --[no-]soft-placement, --no-opt.
+void AppendPlacementFlags(std::vector<FlagSpec>* flags);
+// The same and --memory-limit and --parallel-iterations.
 void AppendSessionFlags(std::vector<FlagSpec>* flags);
-void AppendPlacementFlags(std::vector<FlagSpec>* flags);  // -d, --pin, --policy, --placement, --[no-]soft-placement only
 
-// Reads and checks them. A failure has exit code 2 for malformed values, 7 for a device that is not there.
+// Reads and checks them; SessionOptions::threads is left to the verb. A failure has exit code 2 for malformed values, 7 for
+// a device that is not there.
 struct SessionFlagsResult {
   SessionOptions options;
   Failure failure;  // status OK if all is well
 };
 SessionFlagsResult ReadSessionFlags(const Arguments& arguments);
 
-// --no-opt without a list switches every pass off.
-bool OptimizeFlag(const Arguments& arguments, std::vector<std::string>* disabled_passes);
+// --threads, one number or a list as ParseIntegerList takes it; {0}, one per core, if the flag is absent.
+absl::StatusOr<std::vector<int64_t>> ReadThreadCounts(const Arguments& arguments);
 
 }  // namespace thalweg::tools

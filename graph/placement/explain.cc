@@ -18,8 +18,21 @@ std::string OutputTypes(const Node& node) {
   return absl::StrJoin(node.output_types, ", ", [](std::string* out, DType type) { absl::StrAppend(out, DTypeName(type)); });
 }
 
-// The sentence behind the rule that chose the device.
-std::string ReasonText(const Graph& graph, const DecisionRecord& record) {
+// What would let the node have the device that `fact` takes away.
+std::string WouldChange(const CandidateFact& fact, const std::string& device) {
+  const absl::string_view rule = fact.rule;
+  if (rule == "C3") return absl::StrCat(device, ": a kernel for these types there, or other types");
+  if (rule == "C13") return absl::StrCat(device, ": no device request, or another one");
+  if (rule == "C11") return absl::StrCat(device, ": another request for the state that it uses");
+  if (rule == "pin") return absl::StrCat(device, ": no --pin that matches it");
+  if (rule == "file") return absl::StrCat(device, ": another entry in the placement file");
+  if (rule == "C21") return absl::StrCat(device, ": a new session");
+  return "";
+}
+
+}  // namespace
+
+std::string PlacementReason(const Graph& graph, const DecisionRecord& record) {
   const absl::string_view rule = record.rule;
   const std::string other =
       record.follows == kNoNode ? "another node" : absl::StrCat("'", graph.node(record.follows).name, "'");
@@ -42,20 +55,6 @@ std::string ReasonText(const Graph& graph, const DecisionRecord& record) {
   return "first of the candidates in order of preference";
 }
 
-// What would let the node have the device that `fact` takes away.
-std::string WouldChange(const CandidateFact& fact, const std::string& device) {
-  const absl::string_view rule = fact.rule;
-  if (rule == "C3") return absl::StrCat(device, ": a kernel for these types there, or other types");
-  if (rule == "C13") return absl::StrCat(device, ": no device request, or another one");
-  if (rule == "C11") return absl::StrCat(device, ": another request for the state that it uses");
-  if (rule == "pin") return absl::StrCat(device, ": no --pin that matches it");
-  if (rule == "file") return absl::StrCat(device, ": another entry in the placement file");
-  if (rule == "C21") return absl::StrCat(device, ": a new session");
-  return "";
-}
-
-}  // namespace
-
 std::string ExplainPlacement(const Graph& graph, const Placement& placement, absl::Span<const PlacementDevice> devices, NodeId id) {
   const Node& node = graph.node(id);
   const DecisionRecord& record = placement.records[id];
@@ -68,7 +67,7 @@ std::string ExplainPlacement(const Graph& graph, const Placement& placement, abs
     const std::string device = devices[fact.device].name.ToShortString();
     const char* verdict = fact.device == record.device ? "chosen" : fact.feasible ? "possible" : "rejected";
     std::string why;
-    if (fact.device == record.device) why = absl::StrCat(record.rule, " ", ReasonText(graph, record));
+    if (fact.device == record.device) why = absl::StrCat(record.rule, " ", PlacementReason(graph, record));
     if (!fact.fact.empty()) absl::StrAppend(&why, why.empty() ? "" : "; ", fact.rule, " ", fact.fact);
     if (fact.source != kNoNode && fact.source != id) absl::StrAppend(&why, " (of '", graph.node(fact.source).name, "')");
     absl::StrAppend(&text, absl::StrFormat("  %-6s %-9s %s\n", device, verdict, why));

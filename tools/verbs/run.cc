@@ -45,6 +45,7 @@ const CommandSpec& Spec() {
         {FlagKind::kValue, "script", "", "s.json", "several steps in one session (help scripts)"},
         {FlagKind::kValue, "fill", "", "rand~SEED", "feed the placeholders left over with generated values"},
         {FlagKind::kRepeated, "shape", "", "NAME=1x8", "the shape of a placeholder that --fill feeds"},
+        {FlagKind::kValue, "threads", "", "N", "compute threads in all (default: one per core)"},
         {FlagKind::kValue, "timeout", "", "5s", "cancel the step after this time (exit code 6)"},
         {FlagKind::kValue, "steps", "", "N", "run the step N times; values are those of the last"},
         {FlagKind::kValue, "expect", "", "ref.npz", "compare what is fetched with this; exit code 4 if it differs"},
@@ -155,7 +156,11 @@ class Runner {
   Runner(const Request& request, Console& console) : request_(request), console_(console) {}
 
   int Run() {
-    if (!OpenFiles() || !Open()) return exit_code_;
+    if (!OpenFiles()) return exit_code_;
+    if (const Failure failure = Open(); !failure.status.ok()) {
+      if (request_.json && failure.exit_code != kExitUsage) console_.Print(RefusalDocument(Config(), failure.status));
+      return console_.Fail(failure);
+    }
     if (request_.script) RunScript();
     else RunSingle();
     return Finish();
@@ -177,15 +182,12 @@ class Runner {
     return true;
   }
 
-  bool Open() {
+  // OK if there is a session now.
+  Failure Open() {
     const Progress progress(console_, absl::StrCat("loading ", request_.graph));
     OpenedSession opened = OpenSession(request_.graph, request_.session);
-    if (opened.session == nullptr) {
-      if (request_.json && opened.failure.exit_code != kExitUsage) console_.Print(RefusalDocument(Config(), opened.failure.status));
-      return Fail(opened.failure);
-    }
     session_ = std::move(opened.session);
-    return true;
+    return opened.failure;
   }
 
   // ---- a single step, perhaps repeated
@@ -245,24 +247,24 @@ class Runner {
       StepOutcome outcome;
       outcome.name = steps[k].name;
       outcome.stage = "run";
-      if (!PrepareScriptStep(steps[k], &outcome)) return;
+      outcome.status = PrepareScriptStep(steps[k], &outcome.stage);
       if (outcome.status.ok() && steps[k].runs()) RunScriptStep(steps[k], k + 1 == steps.size(), &outcome);
       Record(std::move(outcome), absl::StrCat("#", k));
     }
   }
 
-  // New session, closing, extending. False if the whole script is over (the graph cannot be loaded again).
-  bool PrepareScriptStep(const ScriptStep& step, StepOutcome* outcome) {
+  // New session, closing, extending. `stage` becomes "load" if a graph is at fault.
+  absl::Status PrepareScriptStep(const ScriptStep& step, std::string* stage) {
     if (step.new_session) {
       session_.reset();
-      if (!Open()) return false;
+      if (const Failure failure = Open(); !failure.status.ok()) return failure.status;
     }
-    if (step.close) outcome->status = session_->Close();
-    if (outcome->status.ok() && !step.extend.empty()) {
-      outcome->status = session_->ExtendFromFile(step.extend);
-      if (!outcome->status.ok()) outcome->stage = "load";
-    }
-    return true;
+    if (session_ == nullptr) return absl::FailedPreconditionError("there is no session: making a new one failed in an earlier step");
+    if (step.close) THALWEG_RETURN_IF_ERROR(session_->Close());
+    if (step.extend.empty()) return absl::OkStatus();
+    const absl::Status status = session_->ExtendFromFile(step.extend);
+    if (!status.ok()) *stage = "load";
+    return status;
   }
 
   void RunScriptStep(const ScriptStep& step, bool last, StepOutcome* outcome) {
@@ -291,7 +293,10 @@ class Runner {
     interrupts_.Watch(nullptr);
     outcome->status = values.status();
     outcome->values.clear();
-    for (size_t i = 0; values.ok() && i < values->size(); ++i) outcome->values.push_back({fetches[i], std::move((*values)[i])});
+    for (size_t i = 0; values.ok() && i < values->size(); ++i) {
+      Tensor& value = (*values)[i];
+      outcome->values.push_back({fetches[i], value.dtype(), value.shape(), std::move(value)});
+    }
   }
 
   // Saves, compares and prints the values of a step; keeps its outcome for the report.
@@ -342,10 +347,7 @@ class Runner {
 
   // What is not printed later need not be kept.
   static void DropElements(StepOutcome* outcome) {
-    for (FetchedValue& value : outcome->values) {
-      absl::StatusOr<Tensor> empty = Tensor::Wrap(nullptr, value.tensor.dtype(), value.tensor.shape(), [] {});
-      if (empty.ok()) value.tensor = *std::move(empty);
-    }
+    for (FetchedValue& value : outcome->values) value.tensor = Tensor();
   }
 
   // ---- the end
@@ -407,6 +409,12 @@ int Run(const Arguments& arguments, Console& console) {
   SessionFlagsResult session = ReadSessionFlags(arguments);
   if (!session.failure.status.ok()) return console.Fail(session.failure);
   request.session = std::move(session.options);
+  const absl::StatusOr<std::vector<int64_t>> threads = ReadThreadCounts(arguments);
+  if (!threads.ok() || threads->size() != 1) {
+    const absl::Status status = threads.ok() ? absl::InvalidArgumentError("--threads: run takes one number; bench takes a list") : threads.status();
+    return console.Fail({status, kExitUsage, "thalweg help run"});
+  }
+  request.session.threads = static_cast<int>((*threads)[0]);
   return Runner(request, console).Run();
 }
 

@@ -1,0 +1,377 @@
+// thalweg bench GRAPH: latency and throughput of a step, measured inside the process through a prepared callable.
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "thalweg/proto/status_macros.h"
+#include "thalweg/runtime/session.h"
+#include "thalweg/tools/advice.h"
+#include "thalweg/tools/feeds.h"
+#include "thalweg/tools/interrupt.h"
+#include "thalweg/tools/json_text.h"
+#include "thalweg/tools/latency.h"
+#include "thalweg/tools/memory.h"
+#include "thalweg/tools/open_session.h"
+#include "thalweg/tools/session_flags.h"
+#include "thalweg/tools/session_json.h"
+#include "thalweg/tools/units.h"
+#include "thalweg/tools/verbs.h"
+
+namespace thalweg::tools {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int64_t kDefaultWarmup = 10;
+constexpr int64_t kDefaultDurationNanos = 3'000'000'000;
+constexpr int64_t kMaxRuns = 1'000'000'000'000;
+constexpr int64_t kMaxConcurrency = 1024;
+// --until-stable: medians of windows are compared; the longest that is waited for them.
+constexpr int64_t kWindowNanos = 250'000'000;
+constexpr int kWindows = 4;
+constexpr int64_t kLongestNanos = 60'000'000'000;
+
+const CommandSpec& Spec() {
+  static const CommandSpec* const spec = [] {
+    auto* s = new CommandSpec{"bench", "Measures latency and throughput of a step; load and compile times are figures of their own.", "GRAPH", 1, 1, {}, {}};
+    s->flags = {
+        {FlagKind::kRepeated, "input", "i", "NAME=VALUE", "feed a tensor (help inputs); placeholders left over get random values"},
+        {FlagKind::kRepeated, "fetch", "f", "TENSOR", "fetch this (default: the likely outputs)"},
+        {FlagKind::kRepeated, "target", "", "NODE", "run this node"},
+        {FlagKind::kRepeated, "shape", "", "NAME=1x8", "shape of an input that gets random values; open sizes are 1"},
+        {FlagKind::kValue, "runs", "n", "RUNS", "this many runs"},
+        {FlagKind::kValue, "duration", "", "10s", "for this time (default 3s)"},
+        {FlagKind::kValue, "until-stable", "", "2%", "until medians of a second agree within this, at most 60s"},
+        {FlagKind::kValue, "warmup", "", "N", "runs before measuring (default 10)"},
+        {FlagKind::kValue, "threads", "", "1,2", "compute threads; a row for each (default: one per core)"},
+        {FlagKind::kValue, "concurrency", "", "1,4", "callers at the same time; a row for each (default 1)"},
+        {FlagKind::kSwitch, "json", "", "", "for programs"},
+        {FlagKind::kSwitch, "quiet", "q", "", "no notes on stderr"},
+    };
+    AppendSessionFlags(&s->flags);
+    s->examples = {"thalweg bench model.pb -f prob --threads 1,2", "thalweg bench model.pb -i image=@cat.npy -f prob --until-stable 2%",
+                   "thalweg bench model.pb --shape image=8x224x224x3 -n 1000 --json"};
+    return s;
+  }();
+  return *spec;
+}
+
+struct Request {
+  std::string graph;
+  SessionOptions session;
+  std::vector<InputSpec> inputs;
+  std::vector<std::string> fetches;
+  std::vector<std::string> targets;
+  FixedShapes shapes;
+  int64_t warmup = kDefaultWarmup;
+  int64_t runs = 0;            // 0: by time
+  int64_t duration_nanos = 0;  // 0: not by time
+  double stable_within = 0;    // 0: not until stable
+  std::vector<int64_t> threads;
+  std::vector<int64_t> concurrency;
+};
+
+struct Row {
+  int64_t threads = 0;
+  int64_t concurrency = 1;
+  LatencyHistogram latency;
+  int64_t wall_nanos = 0;
+  bool stable = true;
+  int64_t load_nanos = 0;
+  int64_t first_run_nanos = 0;
+  Callable::Info info;
+  int64_t peak_rss_bytes = 0;
+
+  double throughput() const { return wall_nanos > 0 ? static_cast<double>(latency.count()) * 1e9 / static_cast<double>(wall_nanos) : 0; }
+};
+
+// ------------------------------------------------------------------------------------------------- flags
+
+absl::Status ForFlag(absl::string_view flag, const absl::Status& status) {
+  return absl::Status(status.code(), absl::StrCat("--", flag, ": ", status.message()));
+}
+
+// Reads a flag, if it is there, with one of the functions of units.h.
+template <typename T, typename Parse>
+absl::Status ReadFlag(const Arguments& arguments, const char* flag, T* out, Parse parse) {
+  const auto text = arguments.Value(flag);
+  if (!text) return absl::OkStatus();
+  auto value = parse(*text);
+  if (!value.ok()) return ForFlag(flag, value.status());
+  *out = *std::move(value);
+  return absl::OkStatus();
+}
+
+absl::Status ReadRequest(const Arguments& arguments, Request* request) {
+  request->graph = arguments.positional()[0];
+  request->fetches = arguments.All("fetch");
+  request->targets = arguments.All("target");
+  request->concurrency = {1};
+  THALWEG_ASSIGN_OR_RETURN(request->inputs, ParseInputFlags(arguments.All("input")));
+  THALWEG_ASSIGN_OR_RETURN(request->shapes, ParseFixedShapes(arguments.All("shape")));
+  const auto count = [](absl::string_view text) { return ParseInteger(text, 1, kMaxRuns); };
+  THALWEG_RETURN_IF_ERROR(ReadFlag(arguments, "runs", &request->runs, count));
+  THALWEG_RETURN_IF_ERROR(ReadFlag(arguments, "duration", &request->duration_nanos, &ParseNanos));
+  THALWEG_RETURN_IF_ERROR(ReadFlag(arguments, "until-stable", &request->stable_within, &ParseFraction));
+  THALWEG_RETURN_IF_ERROR(ReadFlag(arguments, "warmup", &request->warmup, [](absl::string_view text) { return ParseInteger(text, 0, kMaxRuns); }));
+  THALWEG_RETURN_IF_ERROR(ReadFlag(arguments, "concurrency", &request->concurrency,
+                                   [](absl::string_view text) { return ParseIntegerList(text, 1, kMaxConcurrency); }));
+  THALWEG_ASSIGN_OR_RETURN(request->threads, ReadThreadCounts(arguments));
+  if ((request->runs > 0) + (request->duration_nanos > 0) + (request->stable_within > 0) > 1) {
+    return absl::InvalidArgumentError("-n, --duration and --until-stable exclude each other: give one");
+  }
+  if (request->runs == 0 && request->duration_nanos == 0 && request->stable_within == 0) request->duration_nanos = kDefaultDurationNanos;
+  return absl::OkStatus();
+}
+
+// ------------------------------------------------------------------------------------------------- measuring
+
+// Says after every run whether there should be another; shared by all callers of a row.
+class StopRule {
+ public:
+  StopRule(const Request& request, const InterruptGuard& interrupts) : request_(request), interrupts_(interrupts), window_end_(kWindowNanos) {}
+
+  // Takes a place for a run; false if measuring is over.
+  bool Begin() {
+    if (over_ || interrupts_.interrupted()) return false;
+    return request_.runs == 0 || started_.fetch_add(1) < request_.runs;
+  }
+  void End(int64_t latency, int64_t since_start) {
+    if (request_.duration_nanos > 0 && since_start >= request_.duration_nanos) over_ = true;
+    if (request_.stable_within > 0) AddToWindow(latency, since_start);
+  }
+  bool stable() const { return stable_; }
+
+ private:
+  void AddToWindow(int64_t latency, int64_t since_start) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    window_.Add(latency);
+    if (since_start < window_end_) return;
+    medians_.push_back(window_.Percentile(0.5));
+    window_ = LatencyHistogram();
+    window_end_ = since_start + kWindowNanos;
+    stable_ = medians_.size() >= kWindows && Spread() <= request_.stable_within;
+    if (stable_ || since_start >= kLongestNanos) over_ = true;
+  }
+  // How far the last medians lie apart, as a share of the smallest.
+  double Spread() const {
+    const auto [low, high] = std::minmax_element(medians_.end() - kWindows, medians_.end());
+    return static_cast<double>(*high - *low) / static_cast<double>(std::max<int64_t>(*low, 1));
+  }
+
+  const Request& request_;
+  const InterruptGuard& interrupts_;
+  std::atomic<int64_t> started_{0};
+  std::atomic<bool> over_{false};
+  std::mutex mutex_;
+  LatencyHistogram window_;
+  std::vector<int64_t> medians_;
+  int64_t window_end_;
+  std::atomic<bool> stable_{false};
+};
+
+// One caller's loop.
+absl::Status Call(Callable& callable, const std::vector<Tensor>& feeds, Clock::time_point start, StopRule& rule, LatencyHistogram* latency) {
+  std::vector<Tensor> results;
+  while (rule.Begin()) {
+    const Clock::time_point before = Clock::now();
+    THALWEG_RETURN_IF_ERROR(callable.RunInto(feeds, &results));
+    const Clock::time_point after = Clock::now();
+    const int64_t nanos = std::chrono::nanoseconds(after - before).count();
+    latency->Add(nanos);
+    rule.End(nanos, std::chrono::nanoseconds(after - start).count());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Measure(const Request& request, Callable& callable, const std::vector<Tensor>& feeds, const InterruptGuard& interrupts, Row* row) {
+  std::vector<Tensor> results;
+  for (int64_t i = 0; i < request.warmup && !interrupts.interrupted(); ++i) THALWEG_RETURN_IF_ERROR(callable.RunInto(feeds, &results));
+  StopRule rule(request, interrupts);
+  std::vector<LatencyHistogram> latencies(static_cast<size_t>(row->concurrency));
+  std::vector<absl::Status> statuses(latencies.size());
+  std::vector<std::thread> callers;
+  const Clock::time_point start = Clock::now();
+  for (size_t c = 1; c < latencies.size(); ++c) {
+    callers.emplace_back([&, c] { statuses[c] = Call(callable, feeds, start, rule, &latencies[c]); });
+  }
+  statuses[0] = Call(callable, feeds, start, rule, &latencies[0]);
+  for (std::thread& caller : callers) caller.join();
+  row->wall_nanos = std::chrono::nanoseconds(Clock::now() - start).count();
+  row->stable = request.stable_within == 0 || rule.stable();
+  for (const LatencyHistogram& latency : latencies) row->latency.Add(latency);
+  for (const absl::Status& status : statuses) THALWEG_RETURN_IF_ERROR(status);
+  return absl::OkStatus();
+}
+
+// A session and what is run in it, for one number of threads.
+struct Prepared {
+  std::unique_ptr<Session> session;
+  std::shared_ptr<Callable> callable;
+  std::vector<Tensor> feeds;
+  Row row;  // the figures of preparing
+};
+
+absl::Status Prepare(const Request& request, const GraphView& view, const std::vector<std::string>& fetches, bool tell, Console& console,
+                     Prepared* prepared) {
+  THALWEG_ASSIGN_OR_RETURN(Feeds feeds, BuildFeeds(*prepared->session, request.inputs));
+  FillRequest fill{"rand~1", request.shapes, true};
+  THALWEG_ASSIGN_OR_RETURN(const std::vector<std::string> lines, FillPlaceholders(view, fill, fetches, request.targets, &feeds));
+  for (const std::string& line : lines) {
+    if (tell) console.Note(absl::StrCat("random input ", line));
+  }
+  std::vector<std::string> names;
+  for (auto& [name, tensor] : feeds) {
+    names.push_back(name);
+    prepared->feeds.push_back(std::move(tensor));
+  }
+  const Clock::time_point start = Clock::now();
+  THALWEG_ASSIGN_OR_RETURN(prepared->callable, prepared->session->MakeCallable(names, fetches, request.targets));
+  std::vector<Tensor> results;
+  THALWEG_RETURN_IF_ERROR(prepared->callable->RunInto(prepared->feeds, &results));
+  prepared->row.info = prepared->callable->info();
+  // What a first Run takes on top of preparing: preparing has figures of its own.
+  prepared->row.first_run_nanos = std::chrono::nanoseconds(Clock::now() - start).count() - prepared->row.info.place_nanos - prepared->row.info.compile_nanos;
+  return absl::OkStatus();
+}
+
+// ------------------------------------------------------------------------------------------------- reports
+
+OrderedJson RowJson(const Row& row) {
+  const LatencyHistogram& l = row.latency;
+  OrderedJson json = {{"threads", row.threads}, {"concurrency", row.concurrency}, {"runs", l.count()}};
+  json["latency_ns"] = {{"min", l.min()},           {"mean", l.mean()},           {"p50", l.Percentile(0.5)}, {"p90", l.Percentile(0.9)},
+                        {"p95", l.Percentile(0.95)}, {"p99", l.Percentile(0.99)}, {"max", l.max()}};
+  json["throughput_per_s"] = row.throughput();
+  json["stable"] = row.stable;
+  json["load_ns"] = row.load_nanos;
+  json["place_ns"] = row.info.place_nanos;
+  json["compile_ns"] = row.info.compile_nanos;
+  json["first_run_ns"] = row.first_run_nanos;
+  json["peak_rss_bytes"] = row.peak_rss_bytes;
+  json["nodes_executed"] = row.info.nodes;
+  json["transfers"] = row.info.transfers;
+  return json;
+}
+
+void PrintJson(const Request& request, const std::vector<std::string>& fetches, const std::vector<Row>& rows, Console& console) {
+  OrderedJson json = {{"schema", "thalweg.bench/1"}, {"config", {{"graph", request.graph}}}};
+  json["config"].update(SessionOptionsJson(request.session));
+  json["config"].erase("threads");  // a column of the rows
+  json["config"]["fetches"] = fetches;
+  json["config"]["targets"] = request.targets;
+  json["config"]["warmup"] = request.warmup;
+  json["config"]["runs"] = request.runs;
+  json["config"]["duration_ns"] = request.duration_nanos;
+  json["config"]["stable_within"] = request.stable_within;
+  json["rows"] = OrderedJson::array();
+  for (const Row& row : rows) json["rows"].push_back(RowJson(row));
+  console.Print(ToText(json));
+}
+
+void PrintTable(const std::vector<Row>& rows, Console& console) {
+  constexpr auto kRight = Table::Align::kRight;
+  Table table(std::vector<Table::Align>(11, kRight));
+  table.AddRow({"threads", "callers", "runs", "min", "p50", "p90", "p99", "max", "per second", "load", "compile"});
+  for (const Row& row : rows) {
+    const LatencyHistogram& l = row.latency;
+    const auto time = [](int64_t nanos) { return FormatNanos(static_cast<double>(nanos)); };
+    table.AddRow({absl::StrCat(row.threads), absl::StrCat(row.concurrency), FormatCount(l.count()), time(l.min()), time(l.Percentile(0.5)),
+                  time(l.Percentile(0.9)), time(l.Percentile(0.99)), time(l.max()), FormatShort(row.throughput()), time(row.load_nanos),
+                  time(row.info.place_nanos + row.info.compile_nanos)});
+  }
+  console.Print(table.ToString());
+  const Row& last = rows.back();
+  console.Print(absl::StrCat(Plural(last.info.nodes, "node"), " executed per step, ", Plural(last.info.transfers, "transfer"), "   first run ",
+                             FormatNanos(static_cast<double>(last.first_run_nanos)), "   peak memory of the process ",
+                             FormatBytes(static_cast<double>(last.peak_rss_bytes)), "\n"));
+  for (const Row& row : rows) {
+    if (!row.stable) console.Warn(absl::StrCat("threads ", row.threads, ": not stable within the time allowed; the machine may be busy"));
+  }
+}
+
+// ------------------------------------------------------------------------------------------------- the verb
+
+std::vector<std::string> FetchesOf(const Request& request, const GraphView& view) {
+  if (!request.fetches.empty() || !request.targets.empty()) return request.fetches;
+  std::vector<std::string> fetches;
+  for (const OutputCandidate& output : RankOutputs(view)) {
+    if (output.likely) fetches.push_back(std::string(view.graph().node(output.node).name));
+  }
+  return fetches;
+}
+
+Failure StepFailure(const Request& request, const absl::Status& status) {
+  return {status, ExitCodeOfRun(status), AdviceForStep("bench", request.graph, status)};
+}
+
+int64_t ThreadsOf(int64_t asked) { return asked > 0 ? asked : std::max(1u, std::thread::hardware_concurrency()); }
+
+// Measures every combination; a failure ends it.
+Failure MeasureAll(const Request& request, const GraphView& view, const std::vector<std::string>& fetches, Console& console,
+                   const InterruptGuard& interrupts, std::vector<Row>* rows) {
+  for (const int64_t threads : request.threads) {
+    ResetPeakResident();
+    SessionOptions options = request.session;
+    options.threads = static_cast<int>(threads);
+    OpenedSession opened = OpenSession(request.graph, options);
+    if (opened.session == nullptr) return opened.failure;
+    Prepared prepared;
+    prepared.session = std::move(opened.session);
+    prepared.row.threads = ThreadsOf(threads);
+    prepared.row.load_nanos = opened.load_nanos;
+    if (absl::Status status = Prepare(request, view, fetches, rows->empty(), console, &prepared); !status.ok()) return StepFailure(request, status);
+    for (const int64_t concurrency : request.concurrency) {
+      if (interrupts.interrupted()) break;
+      Row row = prepared.row;
+      row.concurrency = concurrency;
+      const Progress progress(console, absl::StrCat("threads ", row.threads, ", callers ", concurrency));
+      if (absl::Status status = Measure(request, *prepared.callable, prepared.feeds, interrupts, &row); !status.ok()) return StepFailure(request, status);
+      row.peak_rss_bytes = PeakResidentBytes();
+      rows->push_back(std::move(row));
+    }
+  }
+  return {};
+}
+
+int Run(const Arguments& arguments, Console& console) {
+  Request request;
+  if (absl::Status status = ReadRequest(arguments, &request); !status.ok()) return console.Fail({status, kExitUsage, "thalweg help bench"});
+  SessionFlagsResult session = ReadSessionFlags(arguments);
+  if (!session.failure.status.ok()) return console.Fail(session.failure);
+  request.session = std::move(session.options);
+  if (absl::Status status = CheckIsGraphFile(request.graph); !status.ok()) {
+    return console.Fail({status, kExitGraphUnusable, absl::StrCat("ls ", ShellQuote(request.graph))});
+  }
+  const InterruptGuard interrupts;
+  const absl::StatusOr<std::unique_ptr<GraphView>> view = OpenGraph(request.graph);
+  const absl::Status loaded = view.ok() ? (*view)->loaded.status() : view.status();
+  if (!loaded.ok()) return console.Fail({loaded, ExitCodeOfLoad(loaded), AdviceForLoad(request.graph, loaded)});
+  const std::vector<std::string> fetches = FetchesOf(request, **view);
+  if (fetches.empty() && request.targets.empty()) {
+    return console.Fail({absl::InvalidArgumentError("this graph has no output that stands out; say what to fetch with -f TENSOR"), kExitUsage,
+                         absl::StrCat("thalweg inspect ", ShellQuote(request.graph), " --all")});
+  }
+  if (request.fetches.empty() && request.targets.empty()) console.Note(absl::StrCat("fetching ", absl::StrJoin(fetches, ", ")));
+  std::vector<Row> rows;
+  const Failure failure = MeasureAll(request, **view, fetches, console, interrupts, &rows);
+  if (!failure.status.ok()) return console.Fail(failure);
+  if (arguments.Has("json")) PrintJson(request, fetches, rows, console);
+  else if (!rows.empty()) PrintTable(rows, console);
+  return interrupts.interrupted() ? kExitInterrupted : kExitOk;
+}
+
+}  // namespace
+
+const Verb kBenchVerb{&Spec, &Run};
+
+}  // namespace thalweg::tools

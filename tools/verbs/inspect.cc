@@ -1,0 +1,351 @@
+// thalweg inspect GRAPH: what is in a graph, and what is wrong with it.
+#include <re2/re2.h>
+
+#include <algorithm>
+#include <map>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "thalweg/proto/status_macros.h"
+#include "thalweg/tools/advice.h"
+#include "thalweg/tools/findings_report.h"
+#include "thalweg/tools/graph_summary.h"
+#include "thalweg/tools/json_text.h"
+#include "thalweg/tools/open_session.h"
+#include "thalweg/tools/producer.h"
+#include "thalweg/tools/verbs.h"
+
+namespace thalweg::tools {
+namespace {
+
+constexpr size_t kListed = 5;       // inputs, outputs, loops without --all
+constexpr int kMaxNodesShown = 50;  // of --node without --all
+constexpr int kAttrCharacters = 200;
+
+const CommandSpec& Spec() {
+  static const auto* const spec = new CommandSpec{
+      "inspect", "Shows what is in a graph: inputs, outputs, sizes, ops, loops, and everything that is wrong with it.", "GRAPH", 1, 1,
+      {{FlagKind::kSwitch, "check", "", "", "list everything wrong or remarkable; exit code 3 if there are errors"},
+       {FlagKind::kSwitch, "ops", "", "", "the ops with their numbers and kernels"},
+       {FlagKind::kValue, "node", "", "RE", "the nodes whose whole name matches: op, attributes, inputs, outputs, readers"},
+       {FlagKind::kRepeated, "path", "", "A,B", "a shortest path of edges from node A to node B"},
+       {FlagKind::kRepeated, "shape", "", "NAME=8x224x224x3", "fix the shape of a tensor and infer the others from it"},
+       {FlagKind::kSwitch, "all", "", "", "full lists"},
+       {FlagKind::kSwitch, "json", "", "", "for programs"}},
+      {"thalweg inspect model.pb", "thalweg inspect model.pb --check", "thalweg inspect model.pb --node 'conv1/.*' --shape image=1x224x224x3"}};
+  return *spec;
+}
+
+std::string TensorText(const GraphView& view, NodeId id, int port) {
+  return absl::StrCat(DTypeName(view.graph().node(id).output_types[port]), " ", view.shapes.output(id, port).ToString());
+}
+
+// ------------------------------------------------------------------------------------------------- the summary
+
+std::string FirstLine(const GraphView& view, const GraphFacts& facts) {
+  const int producer = view.graph().versions.producer;
+  const std::string release = ReleaseOfProducer(producer);
+  return absl::StrCat(view.path, "  GraphDef  ", FormatBytes(static_cast<double>(view.file_bytes)),
+                      producer > 0 ? absl::StrCat("  producer ", producer, " (", release, ")") : "", "  ", Plural(facts.nodes, "node"), ", ",
+                      Plural(facts.edges, "edge"), facts.parameters > 0 ? absl::StrCat(", ", FormatShort(facts.parameters), " params") : "",
+                      "\n");
+}
+
+void AddInputs(const GraphView& view, const GraphFacts& facts, bool all, Table* table) {
+  size_t shown = 0;
+  for (const NodeId id : facts.inputs) {
+    if (!all && shown == kListed) break;
+    const Node& node = view.graph().node(id);
+    if (node.num_outputs() == 0) continue;
+    table->AddRow({shown++ == 0 ? "inputs" : "", absl::StrCat(node.name, ":0"), TensorText(view, id, 0), absl::StrCat(node.op, "  (", InputKind(node), ")")});
+  }
+  if (shown < facts.inputs.size()) table->AddRow({"", absl::StrCat(facts.inputs.size() - shown, " more (--all)")});
+  if (facts.inputs.empty()) table->AddRow({"inputs", "none"});
+}
+
+void AddOutputs(const GraphView& view, const GraphFacts& facts, bool all, Table* table) {
+  size_t shown = 0, likely = 0;
+  for (const OutputCandidate& output : facts.outputs) {
+    likely += output.likely;
+    if (!all && (shown >= kListed || (!output.likely && shown > 0))) continue;
+    table->AddRow({shown++ == 0 ? "outputs" : "", absl::StrCat(view.graph().node(output.node).name, ":0"), TensorText(view, output.node, 0),
+                   absl::StrCat(output.reason, output.likely ? "  (likely)" : "")});
+  }
+  const size_t shown_likely = std::min(shown, likely);
+  if (shown < facts.outputs.size()) {
+    table->AddRow({"", absl::StrCat(likely - shown_likely, " more likely, ", facts.outputs.size() - likely - (shown - shown_likely), " unlikely (--all)")});
+  }
+  if (facts.outputs.empty()) table->AddRow({"outputs", "none: every value is read by another node"});
+}
+
+std::string LoopsText(const GraphFacts& facts, bool all) {
+  int depth = 0;
+  std::vector<std::string> names;
+  for (const FrameFacts& frame : facts.frames) {
+    depth = std::max(depth, frame.depth);
+    if (all || names.size() < kListed) names.push_back(absl::StrCat(frame.name, " (", Plural(frame.nodes, "node"), ")"));
+  }
+  return absl::StrCat(Plural(static_cast<int64_t>(facts.frames.size()), "frame"), ": ", absl::StrJoin(names, ", "),
+                      names.size() < facts.frames.size() ? " ..." : "", depth > 1 ? absl::StrCat("  nested ", depth, " deep") : "");
+}
+
+std::string DevicesText(const GraphFacts& facts) {
+  std::string text = "kernels:";
+  for (const std::string& backend : Backends()) {
+    absl::StrAppend(&text, " ", backend, " ", FormatCount(facts.runnable(backend)), "/", FormatCount(facts.nodes), " ");
+  }
+  std::vector<std::string> missing;
+  for (const OpCoverage& row : facts.coverage) {
+    if (!row.complete() && missing.size() < 3) missing.push_back(absl::StrCat(row.op, " x", row.nodes));
+  }
+  return absl::StrCat(text, missing.empty() ? "" : absl::StrCat(" (not on cpu: ", absl::StrJoin(missing, ", "), ")"));
+}
+
+std::string ProblemsText(const GraphView& view) {
+  int64_t errors = 0, warnings = 0;
+  for (const Finding& finding : view.loaded.findings) {
+    errors += finding.severity == Finding::Severity::kError;
+    warnings += finding.severity == Finding::Severity::kWarning;
+  }
+  if (errors + warnings == 0) return "";
+  return absl::StrCat(Plural(errors, "error"), ", ", Plural(warnings, "warning"), ": thalweg inspect ", ShellQuote(view.path), " --check");
+}
+
+void PrintSummary(const GraphView& view, bool all, Console& console) {
+  const GraphFacts facts = GatherFacts(view);
+  console.Print(FirstLine(view, facts));
+  Table tensors({Table::Align::kLeft, Table::Align::kLeft, Table::Align::kLeft, Table::Align::kLeft});
+  AddInputs(view, facts, all, &tensors);
+  AddOutputs(view, facts, all, &tensors);
+  console.Print(tensors.ToString());
+  Table rest({Table::Align::kLeft, Table::Align::kLeft});
+  if (!facts.frames.empty()) rest.AddRow({"loops  ", LoopsText(facts, all)});
+  if (!facts.functions.empty()) {
+    const size_t listed = all ? facts.functions.size() : std::min(kListed, facts.functions.size());
+    rest.AddRow({"functions", absl::StrCat(facts.functions.size(), ": ", absl::StrJoin(facts.functions.begin(), facts.functions.begin() + listed, ", "),
+                                           listed < facts.functions.size() ? " ..." : "")});
+  }
+  rest.AddRow({"devices", DevicesText(facts)});
+  if (const std::string problems = ProblemsText(view); !problems.empty()) rest.AddRow({"problems", problems});
+  if (const std::string example = ExampleRun(view, facts); !example.empty()) rest.AddRow({"try", example});
+  console.Print(rest.ToString());
+}
+
+// ------------------------------------------------------------------------------------------------- --ops
+
+void PrintOps(const GraphView& view, Console& console) {
+  Table table({Table::Align::kLeft, Table::Align::kRight, Table::Align::kRight, Table::Align::kRight, Table::Align::kLeft});
+  table.AddRow({"op", "nodes", "cpu", "sim", "first node"});
+  absl::flat_hash_map<absl::string_view, absl::string_view> first;
+  for (const Node& node : view.graph().nodes()) first.try_emplace(node.op, node.name);
+  for (const OpCoverage& row : CoverageOfGraph(view.graph())) {
+    const auto count = [&](const char* backend) { return row.is_function ? std::string("-") : FormatCount(row.runnable.at(backend)); };
+    table.AddRow({row.op, FormatCount(row.nodes), count("cpu"), count("sim"), std::string(first[row.op])});
+  }
+  console.Print(table.ToString());
+}
+
+// ------------------------------------------------------------------------------------------------- --node
+
+std::string EdgeText(const GraphView& view, Endpoint input) {
+  if (input.is_control()) return absl::StrCat("^", view.graph().node(input.node).name);
+  return absl::StrCat(view.graph().EndpointName(input), "  ", TensorText(view, input.node, input.port));
+}
+
+void PrintNode(const GraphView& view, NodeId id, Console& console) {
+  const Node& node = view.graph().node(id);
+  console.Print(absl::StrCat(console.Paint(Colour::kBold, node.name), "  ", node.op,
+                             node.requested_device.empty() ? "" : absl::StrCat("  device ", node.requested_device), "\n"));
+  Table table({Table::Align::kLeft, Table::Align::kLeft});
+  for (const auto& [name, value] : node.attrs) table.AddRow({absl::StrCat("attr ", name), AttrToString(value, kAttrCharacters)});
+  for (const Endpoint input : node.inputs) table.AddRow({"input", EdgeText(view, input)});
+  for (int port = 0; port < node.num_outputs(); ++port) table.AddRow({absl::StrCat("output ", port), TensorText(view, id, port)});
+  size_t shown = 0;
+  const auto uses = view.consumers->of(id);
+  for (const Consumers::Use& use : uses) {
+    if (shown++ == kListed) break;
+    table.AddRow({"read by", absl::StrCat(view.graph().node(use.node).name, use.port == kControlPort ? "  (control)" : absl::StrCat("  (output ", use.port, ")"))});
+  }
+  if (uses.size() > kListed) table.AddRow({"", absl::StrCat(uses.size() - kListed, " more readers")});
+  console.Print(table.ToString("  "));
+}
+
+int PrintNodes(const GraphView& view, const std::string& pattern, bool all, Console& console) {
+  RE2::Options quiet;
+  quiet.set_log_errors(false);
+  const RE2 re(pattern, quiet);
+  if (!re.ok()) {
+    return console.Fail({absl::InvalidArgumentError(absl::StrCat("--node: '", pattern, "' is no regular expression: ", re.error())), kExitUsage,
+                         "thalweg help names"});
+  }
+  int matched = 0;
+  for (NodeId id = 0; id < view.graph().num_nodes(); ++id) {
+    const absl::string_view name = view.graph().node(id).name;
+    if (!RE2::FullMatch(re2::StringPiece(name.data(), name.size()), re)) continue;
+    if (all || matched < kMaxNodesShown) PrintNode(view, id, console);
+    ++matched;
+  }
+  if (matched == 0) {
+    const std::vector<std::string> nearest = view.graph().NearestNames(pattern);
+    return console.Fail({absl::NotFoundError(absl::StrCat("no node is named '", pattern, "'",
+                                                          nearest.empty() ? "" : absl::StrCat("; nearest: ", absl::StrJoin(nearest, ", ")))),
+                         kExitRunFailed,
+                         absl::StrCat("thalweg inspect ", ShellQuote(view.path), " --node ", ShellQuote(absl::StrCat(".*", pattern, ".*")))});
+  }
+  if (!all && matched > kMaxNodesShown) console.Print(absl::StrCat(matched - kMaxNodesShown, " more (--all)\n"));
+  return kExitOk;
+}
+
+// ------------------------------------------------------------------------------------------------- --path
+
+// The edges from `from` to `to`, fewest first, by breadth; empty if there is no way.
+std::vector<Consumers::Use> ShortestPath(const GraphView& view, NodeId from, NodeId to) {
+  struct Step {
+    NodeId parent;
+    Consumers::Use use;
+  };
+  absl::flat_hash_map<NodeId, Step> reached;
+  std::vector<NodeId> layer = {from};
+  while (!layer.empty() && !reached.contains(to)) {
+    std::vector<NodeId> next;
+    for (const NodeId id : layer) {
+      for (const Consumers::Use& use : view.consumers->of(id)) {
+        if (use.node != from && reached.try_emplace(use.node, Step{id, use}).second) next.push_back(use.node);
+      }
+    }
+    layer = std::move(next);
+  }
+  std::vector<Consumers::Use> path;
+  for (NodeId id = to; reached.contains(id); id = reached.at(id).parent) path.push_back(reached.at(id).use);
+  std::reverse(path.begin(), path.end());
+  return path;
+}
+
+int PrintPath(const GraphView& view, const std::string& text, Console& console) {
+  const Graph& graph = view.graph();
+  const size_t comma = text.rfind(',');
+  if (comma == std::string::npos) {
+    return console.Fail({absl::InvalidArgumentError(absl::StrCat("--path: '", text, "' is not A,B")), kExitUsage, "thalweg help inspect"});
+  }
+  const absl::StatusOr<Endpoint> from = graph.ParseEndpoint(text.substr(0, comma)), to = graph.ParseEndpoint(text.substr(comma + 1));
+  for (const auto* end : {&from, &to}) {
+    if (!end->ok()) return console.Fail({end->status(), kExitRunFailed, absl::StrCat("thalweg inspect ", ShellQuote(view.path))});
+  }
+  const std::vector<Consumers::Use> path = ShortestPath(view, from->node, to->node);
+  if (path.empty()) {
+    return console.Fail({absl::NotFoundError(absl::StrCat("no path leads from '", graph.node(from->node).name, "' to '", graph.node(to->node).name, "'")),
+                         kExitRunFailed, absl::StrCat("thalweg inspect ", ShellQuote(view.path), " --path ",
+                                                      ShellQuote(absl::StrCat(graph.node(to->node).name, ",", graph.node(from->node).name)))});
+  }
+  Table table({Table::Align::kLeft, Table::Align::kLeft, Table::Align::kLeft});
+  NodeId at = from->node;
+  table.AddRow({std::string(graph.node(at).name), std::string(graph.node(at).op)});
+  for (const Consumers::Use& use : path) {
+    const std::string edge = use.port == kControlPort ? "control" : TensorText(view, at, use.port);
+    at = use.node;
+    table.AddRow({std::string(graph.node(at).name), std::string(graph.node(at).op), edge});
+  }
+  console.Print(table.ToString());
+  return kExitOk;
+}
+
+// ------------------------------------------------------------------------------------------------- --json
+
+OrderedJson TensorJson(const GraphView& view, NodeId id) {
+  const PartialShape& shape = view.shapes.output(id, 0);
+  OrderedJson json = {{"name", absl::StrCat(view.graph().node(id).name, ":0")},
+                      {"op", std::string(view.graph().node(id).op)},
+                      {"dtype", DTypeName(view.graph().node(id).output_types[0])},
+                      {"shape", nullptr}};
+  if (shape.has_rank()) {
+    json["shape"] = OrderedJson::array();
+    for (const int64_t d : shape.dims()) json["shape"].push_back(IsKnownDim(d) ? OrderedJson(d) : OrderedJson(nullptr));
+  }
+  return json;
+}
+
+void AddFactsJson(const GraphView& view, OrderedJson* json) {
+  const GraphFacts facts = GatherFacts(view);
+  (*json)["nodes"] = facts.nodes;
+  (*json)["edges"] = facts.edges;
+  (*json)["parameters"] = facts.parameters;
+  (*json)["constant_bytes"] = facts.constant_bytes;
+  OrderedJson inputs = OrderedJson::array(), outputs = OrderedJson::array(), frames = OrderedJson::array(), ops = OrderedJson::array();
+  for (const NodeId id : facts.inputs) {
+    if (view.graph().node(id).num_outputs() == 0) continue;
+    inputs.push_back(TensorJson(view, id));
+    inputs.back()["kind"] = InputKind(view.graph().node(id));
+  }
+  for (const OutputCandidate& output : facts.outputs) {
+    outputs.push_back(TensorJson(view, output.node));
+    outputs.back()["likely"] = output.likely;
+    outputs.back()["reason"] = output.reason;
+  }
+  for (const FrameFacts& frame : facts.frames) frames.push_back({{"name", frame.name}, {"depth", frame.depth}, {"nodes", frame.nodes}});
+  for (const OpCoverage& row : facts.coverage) ops.push_back({{"op", row.op}, {"nodes", row.nodes}, {"kernels", row.runnable}});
+  (*json)["inputs"] = inputs;
+  (*json)["outputs"] = outputs;
+  (*json)["frames"] = frames;
+  (*json)["functions"] = facts.functions;
+  (*json)["ops"] = ops;
+}
+
+void PrintJson(const GraphView& view, Console& console) {
+  OrderedJson json = {{"schema", "thalweg.inspect/1"}, {"graph", view.path}, {"file_bytes", view.file_bytes}};
+  const GraphVersions& versions = view.graph().versions;
+  json["versions"] = {{"producer", versions.producer}, {"min_consumer", versions.min_consumer}, {"release", ReleaseOfProducer(versions.producer)}};
+  if (!view.loaded.has_errors()) AddFactsJson(view, &json);
+  json["findings"] = FindingsJson(view);
+  console.Print(ToText(json));
+}
+
+// ------------------------------------------------------------------------------------------------- the verb
+
+int Inspect(const GraphView& view, const Arguments& arguments, Console& console) {
+  const int code = view.loaded.has_errors() ? kExitGraphUnusable : kExitOk;
+  const bool all = arguments.Has("all");
+  if (arguments.Has("json")) {
+    PrintJson(view, console);
+    return code;
+  }
+  if (arguments.Has("check")) {
+    console.Print(FindingsText(view, all, console));
+    return code;
+  }
+  if (code != kExitOk) {
+    console.Print(FindingsText(view, all, console));
+    return console.Fail({view.loaded.status(), kExitGraphUnusable, absl::StrCat("thalweg inspect ", ShellQuote(view.path), " --check")});
+  }
+  if (const auto pattern = arguments.Value("node")) return PrintNodes(view, *pattern, all, console);
+  if (const auto path = arguments.Value("path")) return PrintPath(view, *path, console);
+  if (arguments.Has("ops")) PrintOps(view, console);
+  else PrintSummary(view, all, console);
+  return code;
+}
+
+int Run(const Arguments& arguments, Console& console) {
+  const std::string& path = arguments.positional()[0];
+  const absl::StatusOr<FixedShapes> shapes = ParseFixedShapes(arguments.All("shape"));
+  if (!shapes.ok()) return console.Fail({shapes.status(), kExitUsage, "thalweg help inspect"});
+  if (absl::Status status = CheckIsGraphFile(path); !status.ok()) {
+    return console.Fail({status, kExitGraphUnusable, absl::StrCat("ls ", ShellQuote(path))});
+  }
+  absl::StatusOr<std::unique_ptr<GraphView>> view = [&] {
+    const Progress progress(console, absl::StrCat("loading ", path));
+    return OpenGraph(path, *shapes);
+  }();
+  if (!view.ok()) {
+    const bool bad_name = !shapes->empty() && absl::StrContains(view.status().message(), shapes->front().first);
+    return console.Fail({view.status(), bad_name ? kExitRunFailed : ExitCodeOfLoad(view.status()), bad_name ? absl::StrCat("thalweg inspect ", ShellQuote(path)) : AdviceForLoad(path, view.status())});
+  }
+  return Inspect(**view, arguments, console);
+}
+
+}  // namespace
+
+const Verb kInspectVerb{&Spec, &Run};
+
+}  // namespace thalweg::tools
