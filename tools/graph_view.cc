@@ -3,14 +3,11 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "thalweg/ops/register_all.h"
 #include "thalweg/proto/status_macros.h"
-#include "thalweg/tools/report.h"
 #include "thalweg/tools/units.h"
 
 namespace thalweg::tools {
@@ -21,43 +18,8 @@ int64_t SizeOfFile(const std::string& path) {
   return stat(path.c_str(), &info) == 0 ? static_cast<int64_t>(info.st_size) : 0;
 }
 
-bool OneOf(absl::string_view op, absl::Span<const absl::string_view> ops) { return std::find(ops.begin(), ops.end(), op) != ops.end(); }
-
-// Which nodes depend on an input of the graph, through data or control.
-std::vector<bool> ReachableFromInputs(const Graph& graph, const Consumers& consumers) {
-  std::vector<bool> reached(graph.num_nodes(), false);
-  std::vector<NodeId> work;
-  const auto reach = [&](NodeId id) {
-    if (reached[id]) return;
-    reached[id] = true;
-    work.push_back(id);
-  };
-  for (NodeId id = 0; id < graph.num_nodes(); ++id) {
-    if (InputKind(graph.node(id)) != nullptr) reach(id);
-  }
-  while (!work.empty()) {
-    const NodeId id = work.back();
-    work.pop_back();
-    for (const Consumers::Use& use : consumers.of(id)) reach(use.node);
-  }
-  return reached;
-}
-
-bool IsInGradientScope(absl::string_view name) {
-  return absl::StartsWith(name, "gradients/") || absl::StrContains(name, "/gradients/");
-}
-
-OutputCandidate Judge(const Graph& graph, NodeId id, bool reached, bool any_input) {
-  const Node& node = graph.node(id);
-  OutputCandidate candidate{id, false, "no consumers"};
-  if (IsHousekeeping(node)) candidate.reason += ", saves, restores or initialises";
-  else if (IsInGradientScope(node.name)) candidate.reason += ", part of a gradient";
-  else if (any_input && !reached) candidate.reason += ", depends on no input";
-  else if (node.is("Const")) candidate.reason += ", a constant";
-  else candidate.likely = true;
-  if (candidate.likely && any_input) candidate.reason += ", depends on an input";
-  return candidate;
-}
+// True for what must be fed before anything that reads it can run.
+bool IsPlaceholder(const Node& node) { return node.is("Placeholder") || node.is("PlaceholderV2"); }
 
 }  // namespace
 
@@ -76,6 +38,7 @@ absl::StatusOr<std::unique_ptr<GraphView>> OpenGraph(const std::string& path, co
   }
   view->shapes = InferShapes(view->graph(), inference, &view->loaded.findings);
   view->consumers = view->graph().BuildConsumers();
+  view->summary = SummarizeGraph(view->graph(), view->shapes);
   return view;
 }
 
@@ -91,30 +54,6 @@ absl::StatusOr<FixedShapes> ParseFixedShapes(const std::vector<std::string>& fla
     shapes.emplace_back(text.substr(0, equals), *std::move(shape));
   }
   return shapes;
-}
-
-bool IsPlaceholder(const Node& node) { return node.is("Placeholder") || node.is("PlaceholderV2"); }
-
-const char* InputKind(const Node& node) {
-  const absl::string_view op = node.op;
-  if (absl::StartsWith(op, "Placeholder")) return "placeholder";
-  if (absl::StrContains(op, "Dequeue") || OneOf(op, {"Unstage", "MapUnstage"})) return "queue";
-  if (absl::StrContains(op, "Reader") && absl::StrContains(op, "Read")) return "reader";
-  if (OneOf(op, {"IteratorGetNext", "IteratorGetNextSync", "IteratorGetNextAsOptional"})) return "dataset";
-  if (OneOf(op, {"ReadFile", "DecodeCSV"})) return "file";
-  static constexpr std::array<absl::string_view, 12> kRandom = {
-      "RandomUniform", "RandomUniformInt", "RandomStandardNormal", "TruncatedNormal", "Multinomial", "RandomShuffle", "RandomGamma",
-      "RandomPoisson", "RandomPoissonV2", "ParameterizedTruncatedNormal", "RandomCrop", "StatelessRandomUniform"};
-  return OneOf(op, kRandom) ? "random" : nullptr;
-}
-
-bool IsHousekeeping(const Node& node) {
-  static constexpr std::array<absl::string_view, 16> kOps = {
-      "SaveV2", "SaveSlices", "Save", "RestoreV2", "RestoreSlice", "Restore", "ShardedFilename", "MergeV2Checkpoints",
-      "MergeSummary", "ScalarSummary", "HistogramSummary", "ImageSummary", "VarIsInitializedOp", "IsVariableInitialized",
-      "ReportUninitializedVariables", "NoOp"};
-  if (OneOf(node.op, kOps) || absl::StartsWith(node.op, "Assign")) return true;
-  return absl::StartsWith(node.name, "save/") || absl::StartsWith(node.name, "report_uninitialized_variables");
 }
 
 absl::flat_hash_set<NodeId> Ancestors(const Graph& graph, const std::vector<NodeId>& roots, const absl::flat_hash_set<Endpoint>& stops) {
@@ -152,20 +91,12 @@ absl::StatusOr<std::vector<NodeId>> UnfedPlaceholders(const Graph& graph, const 
   return unfed;
 }
 
-std::vector<OutputCandidate> RankOutputs(const GraphView& view) {
-  const Graph& graph = view.graph();
-  const std::vector<bool> reached = ReachableFromInputs(graph, *view.consumers);
-  const bool any_input = std::find(reached.begin(), reached.end(), true) != reached.end();
-  std::vector<OutputCandidate> candidates;
-  for (NodeId id = 0; id < graph.num_nodes(); ++id) {
-    const Node& node = graph.node(id);
-    if (node.num_outputs() == 0 || InputKind(node) != nullptr) continue;
-    const auto uses = view.consumers->of(id);
-    const bool read = std::any_of(uses.begin(), uses.end(), [](const Consumers::Use& u) { return u.port != kControlPort; });
-    if (!read) candidates.push_back(Judge(graph, id, reached[id], any_input));
+std::vector<std::string> LikelyFetches(const GraphSummary& summary, size_t limit) {
+  std::vector<std::string> fetches;
+  for (const TensorSummary& output : summary.outputs) {
+    if (output.likely && fetches.size() < limit) fetches.push_back(output.name);
   }
-  std::stable_sort(candidates.begin(), candidates.end(), [](const auto& a, const auto& b) { return a.likely > b.likely; });
-  return candidates;
+  return fetches;
 }
 
 }  // namespace thalweg::tools

@@ -11,6 +11,7 @@
 #include "thalweg/graph/graph.h"
 #include "thalweg/graph/loader.h"
 #include "thalweg/graph/shape_inference.h"
+#include "thalweg/graph/summary.h"
 
 namespace thalweg::tools {
 
@@ -19,7 +20,9 @@ struct GraphView {
   int64_t file_bytes = 0;
   LoadResult loaded;          // findings include those of shape inference
   InferredShapes shapes;
-  std::optional<Consumers> consumers;  // absent, as shapes are, if the graph has errors of structure
+  // Only of a graph without errors, as are shapes.
+  std::optional<Consumers> consumers;
+  std::optional<GraphSummary> summary;
 
   const Graph& graph() const { return loaded.graph; }
 };
@@ -32,13 +35,6 @@ absl::StatusOr<std::unique_ptr<GraphView>> OpenGraph(const std::string& path, co
 // "--shape NAME=8x224x224x3", each; InvalidArgument for malformed ones.
 absl::StatusOr<FixedShapes> ParseFixedShapes(const std::vector<std::string>& flags);
 
-// Kinds of nodes by what they do at the borders of a graph.
-bool IsPlaceholder(const Node& node);            // must be fed
-// "Placeholder", "reader", "queue", "dataset", "random": why the node is an input; nullptr if it is none.
-const char* InputKind(const Node& node);
-// True for ops of saving, restoring, initialising and summarising, which no inference needs.
-bool IsHousekeeping(const Node& node);
-
 // What a step needs: all nodes from which `roots` can be reached, going no further back than `stops` (the fed tensors).
 absl::flat_hash_set<NodeId> Ancestors(const Graph& graph, const std::vector<NodeId>& roots, const absl::flat_hash_set<Endpoint>& stops);
 
@@ -46,12 +42,7 @@ absl::flat_hash_set<NodeId> Ancestors(const Graph& graph, const std::vector<Node
 absl::StatusOr<std::vector<NodeId>> UnfedPlaceholders(const Graph& graph, const std::vector<std::string>& feeds,
                                                       const std::vector<std::string>& fetches, const std::vector<std::string>& targets);
 
-struct OutputCandidate {
-  NodeId node = kNoNode;
-  bool likely = false;
-  std::string reason;
-};
-// Nodes that nothing reads, the likely results first: those that depend on an input and are no housekeeping.
-std::vector<OutputCandidate> RankOutputs(const GraphView& view);
+// What a step fetches if nobody says: the first of the likely outputs.
+std::vector<std::string> LikelyFetches(const GraphSummary& summary, size_t limit);
 
 }  // namespace thalweg::tools

@@ -22,14 +22,6 @@ absl::StatusOr<std::vector<PlacementDevice>> Devices(const std::string& list) {
   return devices;
 }
 
-std::vector<std::string> LikelyOutputs(const GraphView& view) {
-  std::vector<std::string> names;
-  for (const OutputCandidate& output : RankOutputs(view)) {
-    if (output.likely && names.size() < kMaxDefaultFetches) names.push_back(std::string(view.graph().node(output.node).name));
-  }
-  return names;
-}
-
 absl::Status AddSignature(const GraphView& view, const PlacedGraph& placed, const std::vector<std::string>& targets, CompileRequest* request) {
   const Graph& graph = view.graph();
   THALWEG_ASSIGN_OR_RETURN(const std::vector<NodeId> inputs, UnfedPlaceholders(graph, {}, placed.fetches, targets));
@@ -62,7 +54,7 @@ absl::StatusOr<PlacedGraph> PlaceView(const GraphView& view, const SessionOption
                                       const std::vector<std::string>& targets) {
   PlacedGraph placed;
   placed.loaded_nodes = view.graph().num_nodes();
-  placed.fetches = fetches.empty() && targets.empty() ? LikelyOutputs(view) : fetches;
+  placed.fetches = fetches.empty() && targets.empty() ? LikelyFetches(*view.summary, kMaxDefaultFetches) : fetches;
   if (placed.fetches.empty() && targets.empty()) {
     return absl::InvalidArgumentError("this graph has no output that stands out; say what a step should fetch with -f TENSOR");
   }

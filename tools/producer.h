@@ -5,7 +5,7 @@
 
 namespace thalweg::tools {
 
-// "TensorFlow 2.9", "TensorFlow 1.15-2.1" between known releases, "newer than TensorFlow 2.21"; "" for 0 (not said).
+// "TensorFlow 2.9", "TensorFlow 1.15-2.3" between known releases, "newer than TensorFlow 2.21"; "" for 0 (not said).
 std::string ReleaseOfProducer(int producer);
 
 }  // namespace thalweg::tools

@@ -8,6 +8,8 @@
 #include <cstdlib>
 #include <utility>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -45,14 +47,27 @@ size_t DisplayWidth(absl::string_view text) {
   return width;
 }
 
-// Control characters in names from a file must not reach a terminal.
-std::string Printable(absl::string_view text) {
+// The length of a colour code at the start of `text`, as Paint writes them; 0 if there is none.
+size_t ColourCodeLength(absl::string_view text) {
+  size_t end = 2;
+  while (end < text.size() && absl::ascii_isdigit(text[end])) ++end;
+  return absl::StartsWith(text, "\033[") && end < text.size() && end <= 4 && text[end] == 'm' ? end + 1 : 0;
+}
+
+// Control characters in names from a file must not reach a terminal. Colours pass; line breaks if `lines`.
+std::string Printable(absl::string_view text, bool lines) {
   std::string out;
   out.reserve(text.size());
-  for (char c : text) {
-    const unsigned char u = static_cast<unsigned char>(c);
-    if (c == '\n' || (u >= 0x20 && u != 0x7f)) out.push_back(c);
-    else absl::StrAppend(&out, "\\x", absl::Hex(u, absl::kZeroPad2));
+  for (size_t i = 0; i < text.size(); ++i) {
+    const unsigned char c = static_cast<unsigned char>(text[i]);
+    if (const size_t length = ColourCodeLength(text.substr(i)); length > 0) {
+      absl::StrAppend(&out, text.substr(i, length));
+      i += length - 1;
+    } else if ((c >= 0x20 && c != 0x7f) || (lines && c == '\n')) {
+      out.push_back(text[i]);
+    } else {
+      absl::StrAppend(&out, "\\x", absl::Hex(c, absl::kZeroPad2));
+    }
   }
   return out;
 }
@@ -95,20 +110,20 @@ void Console::Print(absl::string_view text) { std::fwrite(text.data(), 1, text.s
 
 void Console::Note(absl::string_view text) {
   if (quiet_) return;
-  const std::string line = absl::StrCat(PaintForStderr(Colour::kDim, "note: "), Printable(text), "\n");
+  const std::string line = absl::StrCat(PaintForStderr(Colour::kDim, "note: "), Printable(text, true), "\n");
   std::fwrite(line.data(), 1, line.size(), stderr);
 }
 
 void Console::Warn(absl::string_view text) {
-  const std::string line = absl::StrCat(PaintForStderr(Colour::kYellow, "warning: "), Printable(text), "\n");
+  const std::string line = absl::StrCat(PaintForStderr(Colour::kYellow, "warning: "), Printable(text, true), "\n");
   std::fwrite(line.data(), 1, line.size(), stderr);
 }
 
 int Console::Fail(const Failure& failure) {
   std::fflush(stdout);
   std::string text = absl::StrCat(PaintForStderr(Colour::kRed, "error: "), CodeName(failure.status.code()), ": ",
-                                  Printable(failure.status.message()), "\n");
-  if (!failure.next.empty()) absl::StrAppend(&text, "  try: ", Printable(failure.next), "\n");
+                                  Printable(failure.status.message(), true), "\n");
+  if (!failure.next.empty()) absl::StrAppend(&text, "  try: ", Printable(failure.next, true), "\n");
   std::fwrite(text.data(), 1, text.size(), stderr);
   return failure.exit_code;
 }
@@ -121,7 +136,7 @@ void Table::AddRow(std::vector<std::string> cells) {
     cells.back() = last;
   }
   cells.resize(columns_.size());
-  for (std::string& cell : cells) cell = cell.find('\033') == std::string::npos ? Printable(cell) : cell;
+  for (std::string& cell : cells) cell = Printable(cell, false);
   rows_.push_back(std::move(cells));
 }
 

@@ -35,6 +35,7 @@ constexpr int64_t kDefaultWarmup = 10;
 constexpr int64_t kDefaultDurationNanos = 3'000'000'000;
 constexpr int64_t kMaxRuns = 1'000'000'000'000;
 constexpr int64_t kMaxConcurrency = 1024;
+constexpr size_t kMaxDefaultFetches = 16;
 // --until-stable: medians of windows are compared; the longest that is waited for them.
 constexpr int64_t kWindowNanos = 250'000'000;
 constexpr int kWindows = 4;
@@ -302,12 +303,7 @@ void PrintTable(const std::vector<Row>& rows, Console& console) {
 // ------------------------------------------------------------------------------------------------- the verb
 
 std::vector<std::string> FetchesOf(const Request& request, const GraphView& view) {
-  if (!request.fetches.empty() || !request.targets.empty()) return request.fetches;
-  std::vector<std::string> fetches;
-  for (const OutputCandidate& output : RankOutputs(view)) {
-    if (output.likely) fetches.push_back(std::string(view.graph().node(output.node).name));
-  }
-  return fetches;
+  return request.fetches.empty() && request.targets.empty() ? LikelyFetches(*view.summary, kMaxDefaultFetches) : request.fetches;
 }
 
 Failure StepFailure(const Request& request, const absl::Status& status) {

@@ -9,10 +9,11 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "thalweg/proto/status_macros.h"
+#include "thalweg/graph/functions.h"
+#include "thalweg/graph/summary.h"
 #include "thalweg/tools/advice.h"
 #include "thalweg/tools/findings_report.h"
-#include "thalweg/tools/graph_summary.h"
+#include "thalweg/tools/graph_facts.h"
 #include "thalweg/tools/json_text.h"
 #include "thalweg/tools/open_session.h"
 #include "thalweg/tools/producer.h"
@@ -45,40 +46,34 @@ std::string TensorText(const GraphView& view, NodeId id, int port) {
 
 // ------------------------------------------------------------------------------------------------- the summary
 
-std::string FirstLine(const GraphView& view, const GraphFacts& facts) {
+std::string FirstLine(const GraphView& view) {
+  const GraphSummary& summary = *view.summary;
   const int producer = view.graph().versions.producer;
-  const std::string release = ReleaseOfProducer(producer);
-  return absl::StrCat(view.path, "  GraphDef  ", FormatBytes(static_cast<double>(view.file_bytes)),
-                      producer > 0 ? absl::StrCat("  producer ", producer, " (", release, ")") : "", "  ", Plural(facts.nodes, "node"), ", ",
-                      Plural(facts.edges, "edge"), facts.parameters > 0 ? absl::StrCat(", ", FormatShort(facts.parameters), " params") : "",
-                      "\n");
+  return absl::StrCat(view.path, "  GraphDef  ", FormatBytes(static_cast<double>(view.file_bytes)), "  ", ProducerText(producer),
+                      producer > 0 ? ", " : "", ReleaseOfProducer(producer), "  ", Plural(summary.nodes, "node"), ", ",
+                      Plural(summary.data_edges + summary.control_edges, "edge"),
+                      summary.parameters > 0 ? absl::StrCat(", ", FormatShort(static_cast<double>(summary.parameters)), " params") : "", "\n");
 }
 
-void AddInputs(const GraphView& view, const GraphFacts& facts, bool all, Table* table) {
-  size_t shown = 0;
-  for (const NodeId id : facts.inputs) {
-    if (!all && shown == kListed) break;
-    const Node& node = view.graph().node(id);
-    if (node.num_outputs() == 0) continue;
-    table->AddRow({shown++ == 0 ? "inputs" : "", absl::StrCat(node.name, ":0"), TensorText(view, id, 0), absl::StrCat(node.op, "  (", InputKind(node), ")")});
-  }
-  if (shown < facts.inputs.size()) table->AddRow({"", absl::StrCat(facts.inputs.size() - shown, " more (--all)")});
-  if (facts.inputs.empty()) table->AddRow({"inputs", "none"});
+std::string TensorText(const TensorSummary& tensor) {
+  return tensor.endpoint.is_control() ? "" : absl::StrCat(DTypeName(tensor.dtype), " ", tensor.shape.ToString());
 }
 
-void AddOutputs(const GraphView& view, const GraphFacts& facts, bool all, Table* table) {
-  size_t shown = 0, likely = 0;
-  for (const OutputCandidate& output : facts.outputs) {
-    likely += output.likely;
-    if (!all && (shown >= kListed || (!output.likely && shown > 0))) continue;
-    table->AddRow({shown++ == 0 ? "outputs" : "", absl::StrCat(view.graph().node(output.node).name, ":0"), TensorText(view, output.node, 0),
-                   absl::StrCat(output.reason, output.likely ? "  (likely)" : "")});
+// The first tensors of a list, likely ones only unless there are none; all of them with `all`.
+void AddTensors(const char* title, const std::vector<TensorSummary>& tensors, bool all, Table* table) {
+  size_t shown = 0, shown_likely = 0, likely = 0;
+  for (const TensorSummary& tensor : tensors) {
+    likely += tensor.likely;
+    if (!all && (shown >= kListed || (!tensor.likely && shown > 0))) continue;
+    shown_likely += tensor.likely;
+    table->AddRow({shown++ == 0 ? title : "", tensor.name, TensorText(tensor), tensor.kind,
+                   absl::StrCat(tensor.reason, tensor.likely ? "  (likely)" : "")});
   }
-  const size_t shown_likely = std::min(shown, likely);
-  if (shown < facts.outputs.size()) {
-    table->AddRow({"", absl::StrCat(likely - shown_likely, " more likely, ", facts.outputs.size() - likely - (shown - shown_likely), " unlikely (--all)")});
+  if (shown < tensors.size()) {
+    const size_t unlikely = tensors.size() - likely - (shown - shown_likely);
+    table->AddRow({"", absl::StrCat(likely - shown_likely, " more likely, ", unlikely, " unlikely (--all)")});
   }
-  if (facts.outputs.empty()) table->AddRow({"outputs", "none: every value is read by another node"});
+  if (tensors.empty()) table->AddRow({title, "none"});
 }
 
 std::string LoopsText(const GraphFacts& facts, bool all) {
@@ -92,10 +87,10 @@ std::string LoopsText(const GraphFacts& facts, bool all) {
                       names.size() < facts.frames.size() ? " ..." : "", depth > 1 ? absl::StrCat("  nested ", depth, " deep") : "");
 }
 
-std::string DevicesText(const GraphFacts& facts) {
+std::string DevicesText(const GraphFacts& facts, int64_t nodes) {
   std::string text = "kernels:";
   for (const std::string& backend : Backends()) {
-    absl::StrAppend(&text, " ", backend, " ", FormatCount(facts.runnable(backend)), "/", FormatCount(facts.nodes), " ");
+    absl::StrAppend(&text, " ", backend, " ", FormatCount(facts.runnable(backend)), "/", FormatCount(nodes), " ");
   }
   std::vector<std::string> missing;
   for (const OpCoverage& row : facts.coverage) {
@@ -114,23 +109,26 @@ std::string ProblemsText(const GraphView& view) {
   return absl::StrCat(Plural(errors, "error"), ", ", Plural(warnings, "warning"), ": thalweg inspect ", ShellQuote(view.path), " --check");
 }
 
+std::string FunctionsText(const GraphView& view, bool all) {
+  std::vector<absl::string_view> names = view.graph().functions->Names();
+  const size_t count = names.size();
+  if (!all) names.resize(std::min(kListed, count));
+  return absl::StrCat(count, ": ", absl::StrJoin(names, ", "), names.size() < count ? " ..." : "");
+}
+
 void PrintSummary(const GraphView& view, bool all, Console& console) {
   const GraphFacts facts = GatherFacts(view);
-  console.Print(FirstLine(view, facts));
-  Table tensors({Table::Align::kLeft, Table::Align::kLeft, Table::Align::kLeft, Table::Align::kLeft});
-  AddInputs(view, facts, all, &tensors);
-  AddOutputs(view, facts, all, &tensors);
+  console.Print(FirstLine(view));
+  Table tensors(std::vector<Table::Align>(5, Table::Align::kLeft));
+  AddTensors("inputs", view.summary->inputs, all, &tensors);
+  AddTensors("outputs", view.summary->outputs, all, &tensors);
   console.Print(tensors.ToString());
   Table rest({Table::Align::kLeft, Table::Align::kLeft});
-  if (!facts.frames.empty()) rest.AddRow({"loops  ", LoopsText(facts, all)});
-  if (!facts.functions.empty()) {
-    const size_t listed = all ? facts.functions.size() : std::min(kListed, facts.functions.size());
-    rest.AddRow({"functions", absl::StrCat(facts.functions.size(), ": ", absl::StrJoin(facts.functions.begin(), facts.functions.begin() + listed, ", "),
-                                           listed < facts.functions.size() ? " ..." : "")});
-  }
-  rest.AddRow({"devices", DevicesText(facts)});
+  if (!facts.frames.empty()) rest.AddRow({"loops", LoopsText(facts, all)});
+  if (view.summary->functions > 0) rest.AddRow({"functions", FunctionsText(view, all)});
+  rest.AddRow({"devices", DevicesText(facts, view.summary->nodes)});
   if (const std::string problems = ProblemsText(view); !problems.empty()) rest.AddRow({"problems", problems});
-  if (const std::string example = ExampleRun(view, facts); !example.empty()) rest.AddRow({"try", example});
+  if (const std::string example = ExampleRun(view); !example.empty()) rest.AddRow({"try", example});
   console.Print(rest.ToString());
 }
 
@@ -254,42 +252,41 @@ int PrintPath(const GraphView& view, const std::string& text, Console& console) 
 
 // ------------------------------------------------------------------------------------------------- --json
 
-OrderedJson TensorJson(const GraphView& view, NodeId id) {
-  const PartialShape& shape = view.shapes.output(id, 0);
-  OrderedJson json = {{"name", absl::StrCat(view.graph().node(id).name, ":0")},
-                      {"op", std::string(view.graph().node(id).op)},
-                      {"dtype", DTypeName(view.graph().node(id).output_types[0])},
-                      {"shape", nullptr}};
-  if (shape.has_rank()) {
+OrderedJson TensorJson(const TensorSummary& tensor) {
+  OrderedJson json = {{"name", tensor.name}, {"dtype", DTypeName(tensor.dtype)}, {"shape", nullptr}};
+  if (tensor.shape.has_rank()) {
     json["shape"] = OrderedJson::array();
-    for (const int64_t d : shape.dims()) json["shape"].push_back(IsKnownDim(d) ? OrderedJson(d) : OrderedJson(nullptr));
+    for (const int64_t d : tensor.shape.dims()) json["shape"].push_back(IsKnownDim(d) ? OrderedJson(d) : OrderedJson(nullptr));
   }
+  if (!tensor.kind.empty()) json["kind"] = tensor.kind;
+  json["likely"] = tensor.likely;
+  json["reason"] = tensor.reason;
   return json;
 }
 
+OrderedJson TensorListJson(const std::vector<TensorSummary>& tensors) {
+  OrderedJson list = OrderedJson::array();
+  for (const TensorSummary& tensor : tensors) list.push_back(TensorJson(tensor));
+  return list;
+}
+
 void AddFactsJson(const GraphView& view, OrderedJson* json) {
+  const GraphSummary& summary = *view.summary;
   const GraphFacts facts = GatherFacts(view);
-  (*json)["nodes"] = facts.nodes;
-  (*json)["edges"] = facts.edges;
-  (*json)["parameters"] = facts.parameters;
-  (*json)["constant_bytes"] = facts.constant_bytes;
-  OrderedJson inputs = OrderedJson::array(), outputs = OrderedJson::array(), frames = OrderedJson::array(), ops = OrderedJson::array();
-  for (const NodeId id : facts.inputs) {
-    if (view.graph().node(id).num_outputs() == 0) continue;
-    inputs.push_back(TensorJson(view, id));
-    inputs.back()["kind"] = InputKind(view.graph().node(id));
-  }
-  for (const OutputCandidate& output : facts.outputs) {
-    outputs.push_back(TensorJson(view, output.node));
-    outputs.back()["likely"] = output.likely;
-    outputs.back()["reason"] = output.reason;
-  }
+  (*json)["nodes"] = summary.nodes;
+  (*json)["edges"] = summary.data_edges + summary.control_edges;
+  (*json)["parameters"] = summary.parameters;
+  (*json)["constant_bytes"] = summary.constant_bytes;
+  (*json)["inputs"] = TensorListJson(summary.inputs);
+  (*json)["outputs"] = TensorListJson(summary.outputs);
+  OrderedJson frames = OrderedJson::array(), functions = OrderedJson::array(), ops = OrderedJson::array();
   for (const FrameFacts& frame : facts.frames) frames.push_back({{"name", frame.name}, {"depth", frame.depth}, {"nodes", frame.nodes}});
   for (const OpCoverage& row : facts.coverage) ops.push_back({{"op", row.op}, {"nodes", row.nodes}, {"kernels", row.runnable}});
-  (*json)["inputs"] = inputs;
-  (*json)["outputs"] = outputs;
+  if (view.graph().functions != nullptr) {
+    for (absl::string_view name : view.graph().functions->Names()) functions.push_back(std::string(name));
+  }
   (*json)["frames"] = frames;
-  (*json)["functions"] = facts.functions;
+  (*json)["functions"] = functions;
   (*json)["ops"] = ops;
 }
 

@@ -357,7 +357,7 @@ class Runner {
     if (writer_ != nullptr && (exit_code_ == kExitOk || exit_code_ == kExitCompareFailed || request_.script)) {
       if (absl::Status status = writer_->Finish(); !status.ok()) Fail({status, kExitRunFailed, "df -h ."});
     }
-    if (!request_.trace.empty() && !trace_.nodes.empty()) {
+    if (!request_.trace.empty() && trace_.tables != nullptr) {
       if (absl::Status status = trace_.WriteChromeJson(request_.trace); !status.ok()) Fail({status, kExitRunFailed, "df -h ."});
     }
     if (reference_ && exit_code_ == kExitOk) console_.Note(absl::StrCat(Plural(equal_values_, "value"), " as expected"));

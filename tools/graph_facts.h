@@ -1,4 +1,4 @@
-// The facts of a graph that `inspect` reports, as data: for tables and for --json.
+// What `inspect` reports of a graph beyond its summary: loops, and which kernels there are for it.
 #pragma once
 
 #include <string>
@@ -17,14 +17,7 @@ struct FrameFacts {
 };
 
 struct GraphFacts {
-  int64_t nodes = 0;
-  int64_t edges = 0;        // data and control
-  double parameters = 0;    // elements of floating constants and variables
-  double constant_bytes = 0;
-  std::vector<std::string> functions;
   std::vector<FrameFacts> frames;
-  std::vector<NodeId> inputs;
-  std::vector<OutputCandidate> outputs;
   std::vector<OpCoverage> coverage;
 
   int64_t runnable(const std::string& backend) const;
@@ -33,7 +26,7 @@ struct GraphFacts {
 // For a graph without errors.
 GraphFacts GatherFacts(const GraphView& view);
 
-// A command that runs the graph: generated inputs with open dimensions set to 1, the likely outputs.
-std::string ExampleRun(const GraphView& view, const GraphFacts& facts);
+// A command that runs the graph: generated inputs with open dimensions set to 1, the likely outputs. "" if it has none.
+std::string ExampleRun(const GraphView& view);
 
 }  // namespace thalweg::tools

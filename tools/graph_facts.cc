@@ -1,37 +1,14 @@
-#include "thalweg/tools/graph_summary.h"
+#include "thalweg/tools/graph_facts.h"
 
-#include <algorithm>
 #include <map>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "thalweg/graph/functions.h"
 #include "thalweg/tools/report.h"
 
 namespace thalweg::tools {
 namespace {
-
-bool IsVariable(const Node& node) { return node.is("Variable") || node.is("VariableV2") || node.is("VarHandleOp"); }
-
-// Elements of a constant or variable of a floating type with at least one dimension; 0 for all other nodes.
-double ParametersOf(const Node& node) {
-  if (node.is("Const")) {
-    const absl::StatusOr<TensorLiteralPtr> value = node.node_attrs().Get<TensorLiteralPtr>("value");
-    const bool counts = value.ok() && *value != nullptr && IsFloating((*value)->dtype) && (*value)->shape.rank() > 0;
-    return counts ? static_cast<double>((*value)->shape.num_elements()) : 0;
-  }
-  if (!IsVariable(node) || !IsFloating(node.node_attrs().GetOr<DType>("dtype", DType::kInvalid))) return 0;
-  const PartialShape shape = node.node_attrs().GetOr<PartialShape>("shape", PartialShape());
-  return shape.rank() > 0 ? static_cast<double>(std::max<int64_t>(shape.NumElementsOrUnknown(), 0)) : 0;
-}
-
-double ConstantBytesOf(const Node& node) {
-  if (!node.is("Const")) return 0;
-  const absl::StatusOr<TensorLiteralPtr> value = node.node_attrs().Get<TensorLiteralPtr>("value");
-  return value.ok() && *value != nullptr ? static_cast<double>((*value)->MaterialisedBytes()) : 0;
-}
 
 // Gives every node the frame it runs in, walking producers before consumers: Enter goes one frame in, Exit one out.
 class FrameFinder {
@@ -106,35 +83,19 @@ int64_t GraphFacts::runnable(const std::string& backend) const {
 }
 
 GraphFacts GatherFacts(const GraphView& view) {
-  const Graph& graph = view.graph();
   GraphFacts facts;
-  facts.nodes = graph.num_nodes();
-  for (NodeId id = 0; id < graph.num_nodes(); ++id) {
-    const Node& node = graph.node(id);
-    facts.edges += static_cast<int64_t>(node.inputs.size());
-    facts.parameters += ParametersOf(node);
-    facts.constant_bytes += ConstantBytesOf(node);
-    if (InputKind(node) != nullptr) facts.inputs.push_back(id);
-  }
-  if (graph.functions != nullptr) {
-    for (absl::string_view name : graph.functions->Names()) facts.functions.push_back(std::string(name));
-  }
-  facts.frames = FrameFinder(graph).Find();
-  facts.outputs = RankOutputs(view);
-  facts.coverage = CoverageOfGraph(graph);
+  facts.frames = FrameFinder(view.graph()).Find();
+  facts.coverage = CoverageOfGraph(view.graph());
   return facts;
 }
 
-std::string ExampleRun(const GraphView& view, const GraphFacts& facts) {
+std::string ExampleRun(const GraphView& view) {
   constexpr size_t kMaxOutputs = 3;
-  std::vector<std::string> fetches;
-  std::string command = absl::StrCat("thalweg run ", ShellQuote(view.path));
-  for (const OutputCandidate& output : facts.outputs) {
-    if (output.likely && fetches.size() < kMaxOutputs) fetches.push_back(std::string(view.graph().node(output.node).name));
-  }
+  const std::vector<std::string> fetches = LikelyFetches(*view.summary, kMaxOutputs);
   if (fetches.empty()) return "";
   const absl::StatusOr<std::vector<NodeId>> needed = UnfedPlaceholders(view.graph(), {}, fetches, {});
   if (!needed.ok()) return "";
+  std::string command = absl::StrCat("thalweg run ", ShellQuote(view.path));
   for (const NodeId id : *needed) absl::StrAppend(&command, " -i ", ShellQuote(ExampleInput(view, id)));
   for (const std::string& fetch : fetches) absl::StrAppend(&command, " -f ", ShellQuote(fetch));
   return command;

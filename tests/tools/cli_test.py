@@ -1,0 +1,477 @@
+#!/usr/bin/env python3
+"""Runs the program as a user does and checks outputs, messages and exit codes.
+
+    cli_test.py PROGRAM        usually through ctest
+"""
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+import numpy as np
+
+TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+DIGITS = os.path.join(TESTS, "golden", "digits")
+GRAPHS = os.path.join(TESTS, "golden", "graphs")
+PROGRAM = None
+
+
+# ---- small graphs, written byte by byte so that no other program is needed ---------------------------------------------
+
+
+def varint(number):
+    number &= (1 << 64) - 1
+    out = bytearray()
+    while number > 127:
+        out.append(number & 127 | 128)
+        number >>= 7
+    out.append(number)
+    return bytes(out)
+
+
+def field(number, payload):
+    if isinstance(payload, str):
+        payload = payload.encode()
+    return varint(number << 3 | 2) + varint(len(payload)) + payload
+
+
+def scalar_field(number, value):
+    return varint(number << 3) + varint(value)
+
+
+def attr(name, value):
+    return field(5, field(1, name) + field(2, value))
+
+
+TYPES = {"float": 1, "double": 2, "int32": 3, "string": 7, "int64": 9, "bool": 10, "bfloat16": 14}
+
+
+def type_attr(name, dtype):
+    return attr(name, scalar_field(6, TYPES[dtype]))
+
+
+def shape_attr(name, dims):
+    return attr(name, field(7, b"".join(field(2, scalar_field(1, d)) for d in dims)))
+
+
+def node(name, op, inputs=(), *attrs, device=""):
+    body = field(1, name) + field(2, op) + b"".join(field(3, i) for i in inputs) + (field(4, device) if device else b"")
+    return field(1, body + b"".join(attrs))
+
+
+def placeholder(name, dtype, dims=None):
+    shape = [] if dims is None else [shape_attr("shape", dims)]
+    return node(name, "Placeholder", [], type_attr("dtype", dtype), *shape)
+
+
+def graph(*nodes, producer=2474):
+    return b"".join(nodes) + field(4, scalar_field(1, producer))
+
+
+def add_graph(dtype="float"):
+    return graph(placeholder("x", dtype, [-1, 2]), placeholder("y", dtype, [-1, 2]), node("sum", "AddV2", ["x", "y"], type_attr("T", dtype)))
+
+
+def endless_loop():
+    """while true: x = x + 1"""
+    f = type_attr("T", "float")
+    one = attr("value", field(8, scalar_field(1, 1) + field(2, b"") + field(4, np.float32(1).tobytes())))
+    true = attr("value", field(8, scalar_field(1, 10) + field(2, b"") + field(4, b"\x01")))
+    return graph(
+        node("start", "Const", [], type_attr("dtype", "float"), one),
+        node("enter", "Enter", ["start"], f, attr("frame_name", field(2, "loop"))),
+        node("merge", "Merge", ["enter", "next"], f, attr("N", scalar_field(3, 2))),
+        node("go_on", "Const", ["^merge"], type_attr("dtype", "bool"), true),
+        node("cond", "LoopCond", ["go_on"]),
+        node("switch", "Switch", ["merge", "cond"], f),
+        node("body", "Identity", ["switch:1"], f),
+        node("step", "Const", ["^body"], type_attr("dtype", "float"), one),
+        node("add", "AddV2", ["body", "step"], f),
+        node("next", "NextIteration", ["add"], f),
+        node("out", "Exit", ["switch"], f))
+
+
+# ---- running ----------------------------------------------------------------------------------------------------------
+
+
+class Finished:
+    def __init__(self, process):
+        self.code, self.out, self.err = process.returncode, process.stdout, process.stderr
+
+    @property
+    def json(self):
+        return json.loads(self.out)
+
+
+class CliTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="thalweg_cli_")
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def write(self, name, content):
+        with open(self.path(name), "wb") as file:
+            file.write(content if isinstance(content, bytes) else content.encode())
+        return name
+
+    def run_program(self, *arguments, env=None):
+        return Finished(subprocess.run([PROGRAM, *arguments], cwd=self.folder, capture_output=True, text=True, timeout=300, check=False,
+                                       env={**os.environ, **(env or {})}))
+
+    def ok(self, *arguments):
+        finished = self.run_program(*arguments)
+        self.assertEqual(finished.code, 0, f"{arguments}\n{finished.out}{finished.err}")
+        return finished
+
+    def fails(self, exit_code, code, *arguments):
+        """Every failure says the canonical code and a command to try."""
+        finished = self.run_program(*arguments)
+        self.assertEqual(finished.code, exit_code, f"{arguments}\n{finished.out}{finished.err}")
+        self.assertRegex(finished.err, rf"(?m)^error: {code}: ")
+        self.assertRegex(finished.err, r"(?m)^  try: \S+")
+        return finished
+
+    def outputs(self, name="out.npz"):
+        with np.load(self.path(name)) as archive:
+            return dict(archive)
+
+
+# ---- run ----------------------------------------------------------------------------------------------------------------
+
+
+class RunTest(CliTest):
+    def test_reads_every_digit(self):
+        for digit in range(10):
+            image = os.path.join(DIGITS, f"digit_{digit}.png")
+            self.ok("run", os.path.join(DIGITS, "digits.pb"), "-i", f"image=@{image}:f32,nhwc,0..1", "-f", "digit", "-o", "out.npz")
+            self.assertEqual(int(np.ravel(self.outputs()["digit"])[0]), digit)
+
+    def test_prints_what_is_fetched(self):
+        self.write("g.pb", add_graph())
+        out = self.ok("run", "g.pb", "-i", "x=[[1,2]]", "-i", "y=[[3,4]]", "-f", "sum").out
+        self.assertRegex(out, r"sum +float32\[1,2\] \{4, 6\}")
+
+    def test_last_value_of_a_name_wins(self):
+        self.write("g.pb", add_graph())
+        np.savez(self.path("in.npz"), x=np.ones((1, 2), np.float32), y=np.ones((1, 2), np.float32))
+        self.ok("run", "g.pb", "-i", "@in.npz", "-i", "x=[[5,6]]", "-f", "sum:0", "-o", "out.npz")
+        np.testing.assert_array_equal(self.outputs()["sum:0"], [[6, 7]])
+
+    def test_types_without_a_plain_form(self):
+        self.write("g.pb", add_graph("bfloat16"))
+        bits = np.array([[0x3F80, 0x4000]], np.uint16)  # 1, 2
+        np.savez(self.path("in.npz"), x=bits, y=bits)
+        self.ok("run", "g.pb", "-i", "@in.npz", "-f", "sum", "-o", "out.npz")
+        result = self.outputs()["sum"]
+        self.assertEqual(result.dtype, np.uint16)
+        np.testing.assert_array_equal(result, [[0x4000, 0x4080]])  # 2, 4
+
+    def test_strings(self):
+        self.write("g.pb", graph(placeholder("s", "string"), node("t", "Identity", ["s"], type_attr("T", "string"))))
+        for value in (np.array([b"a", b"", b"longer"]), np.array(["\u00e9", "b"])):
+            np.save(self.path("s.npy"), value)
+            self.ok("run", "g.pb", "-i", "s=@s.npy", "-f", "t", "-o", "t.npy")
+            expected = [v if isinstance(v, bytes) else v.encode() for v in value.tolist()]
+            self.assertEqual(np.load(self.path("t.npy")).tolist(), expected)
+
+    def test_compressed_archives_and_fortran_order(self):
+        self.write("g.pb", add_graph())
+        x = np.asfortranarray(np.arange(6, dtype=np.float32).reshape(3, 2))
+        np.savez_compressed(self.path("in.npz"), x=x, y=x)
+        self.ok("run", "g.pb", "-i", "@in.npz", "-f", "sum", "-o", "out.npz")
+        np.testing.assert_array_equal(self.outputs()["sum"], 2 * x)
+
+    def test_fill_is_said_and_repeatable(self):
+        self.write("g.pb", add_graph())
+        self.fails(1, "INVALID_ARGUMENT", "run", "g.pb", "-f", "sum", "--fill", "rand~1")  # the first size is open
+        first = self.ok("run", "g.pb", "-f", "sum", "--fill", "rand~1", "--shape", "x=3x2", "--shape", "y=3x2", "-o", "a.npz")
+        self.assertIn("filled x", first.err)
+        self.ok("run", "g.pb", "-f", "sum", "--fill", "rand~1", "--shape", "x=3x2", "--shape", "y=3x2", "-o", "b.npz")
+        np.testing.assert_array_equal(self.outputs("a.npz")["sum"], self.outputs("b.npz")["sum"])
+
+    def test_expect(self):
+        self.write("g.pb", add_graph())
+        np.savez(self.path("ref.npz"), **{"sum:0": np.array([[4, 6.5]], np.float32)})
+        arguments = ["run", "g.pb", "-i", "x=[[1,2]]", "-i", "y=[[3,4]]", "-f", "sum", "--expect", "ref.npz"]
+        wrong = self.fails(4, "INVALID_ARGUMENT", *arguments)
+        self.assertIn("1 of 2", wrong.err)
+        self.assertIn("got 6, expected 6.5", wrong.err)
+        self.ok(*arguments, "--tol", "f32=0.1")
+
+    def test_json(self):
+        self.write("g.pb", add_graph())
+        document = self.ok("run", "g.pb", "-i", "x=[[1,2]]", "-i", "y=[[3,4]]", "-f", "sum", "--json", "--print", "--threads", "2").json
+        self.assertEqual(document["schema"], "thalweg.run/1")
+        self.assertEqual(document["status"], "OK")
+        self.assertEqual(document["config"]["threads"], 2)
+        self.assertEqual(document["steps"][0]["outputs"], [{"name": "sum", "dtype": "float32", "shape": [1, 2], "values": [4.0, 6.0]}])
+
+    def test_trace(self):
+        self.write("g.pb", add_graph())
+        self.ok("run", "g.pb", "-i", "x=[[1,2]]", "-i", "y=[[3,4]]", "-f", "sum", "--trace", "t.json")
+        with open(self.path("t.json"), encoding="utf-8") as file:
+            trace = json.load(file)
+        names = {event.get("name") for event in (trace["traceEvents"] if isinstance(trace, dict) else trace)}
+        self.assertTrue(any(name and "sum" in name for name in names), names)
+
+    def test_dump(self):
+        self.write("g.pb", graph(placeholder("x", "float", [2]), node("a/b", "Neg", ["x"], type_attr("T", "float")),
+                                 node("c", "Neg", ["a/b"], type_attr("T", "float"))))
+        self.ok("run", "g.pb", "-i", "x=[1,2]", "-f", "c", "--dump", "a/.*=values")
+        np.testing.assert_array_equal(np.load(self.path("values/a.b.0.npy")), [-1, -2])
+
+    def test_devices_and_passes_do_not_change_the_answer(self):
+        self.write("g.pb", add_graph())
+        for flags in (["-d", "CPU:0,CPU:1", "--policy", "scatter~3"], ["-d", "CPU:0,GPU:0=sim", "--pin", "sum=GPU:0"], ["--no-opt"], ["--threads", "1"]):
+            self.ok("run", "g.pb", "-i", "x=[[1,2]]", "-i", "y=[[3,4]]", "-f", "sum", "-o", "out.npz", *flags)
+            np.testing.assert_array_equal(self.outputs()["sum"], [[4, 6]], str(flags))
+
+
+class ScriptTest(CliTest):
+    def run_script(self, steps, *flags):
+        self.write("steps.json", json.dumps({"format": "thalweg.script/1", "steps": steps}))
+        return self.run_program("run", "g.pb", "--script", "steps.json", "-o", "out.npz", "--json", *flags)
+
+    def test_steps_share_a_session_and_a_failure_does_not_end_it(self):
+        self.write("g.pb", add_graph())
+        self.write("more.pb", graph(node("twice", "AddV2", ["sum", "sum"], type_attr("T", "float"))))
+        np.savez(self.path("in0.npz"), x=np.ones((1, 2), np.float32), y=np.ones((1, 2), np.float32))
+        finished = self.run_script([
+            {"inputs": "in0.npz", "fetches": ["sum:0"]},
+            {"inputs": "in0.npz", "fetches": ["twice"]},
+            {"extend": "more.pb"},
+            {"inputs": "in0.npz", "fetches": ["twice", "sum"], "name": "last"},
+            {"inputs": "in0.npz", "fetches": ["sum"], "close": True},
+            {"inputs": "in0.npz", "fetches": ["sum"], "new_session": True}])
+        self.assertEqual(finished.code, 1)
+        statuses = [step["status"] for step in finished.json["steps"]]
+        self.assertEqual([statuses[0], *statuses[2:4], statuses[5]], ["OK"] * 4)
+        self.assertNotEqual(statuses[1], "OK")
+        self.assertEqual(finished.json["steps"][1]["stage"], "run")
+        self.assertEqual(statuses[4], "CANCELLED")
+        outputs = self.outputs()
+        np.testing.assert_array_equal(outputs["twice#3"], [[4, 4]])
+        self.assertEqual(sorted(outputs), ["sum#3", "sum#5", "sum:0#0", "twice#3"])
+
+    def test_a_refused_graph_ends_it(self):
+        self.write("g.pb", graph(node("a", "NoSuchOp")))
+        finished = self.run_script([{"fetches": ["a"]}])
+        self.assertEqual(finished.code, 3)
+        self.assertEqual(finished.json["stage"], "load")
+        self.assertNotIn("steps", finished.json)
+
+    def test_malformed_scripts(self):
+        self.write("g.pb", add_graph())
+        self.write("steps.json", "{")
+        self.fails(2, "INVALID_ARGUMENT", "run", "g.pb", "--script", "steps.json")
+        self.fails(2, "NOT_FOUND", "run", "g.pb", "--script", "nowhere.json")
+        self.write("steps.json", json.dumps({"format": "thalweg.script/1", "steps": []}))
+        self.fails(2, "INVALID_ARGUMENT", "run", "g.pb", "--script", "steps.json", "-f", "sum")
+
+
+class FailureTest(CliTest):
+    def test_graphs_that_cannot_be_used(self):
+        self.fails(3, "NOT_FOUND", "run", "nowhere.pb", "-f", "a")
+        self.fails(3, "[A-Z_]+", "run", self.write("empty.pb", b""), "-f", "a")
+        self.fails(3, "[A-Z_]+", "run", self.write("text.pb", "hello, this is no graph"), "-f", "a")
+        self.fails(3, "[A-Z_]+", "run", self.write("cut.pb", add_graph()[:40]), "-f", "a")
+        self.fails(3, "INVALID_ARGUMENT", "run", self.folder, "-f", "a")
+        unknown = self.fails(3, "[A-Z_]+", "run", self.write("op.pb", graph(node("a", "NoSuchOp"))), "-f", "a")
+        self.assertIn("NoSuchOp", unknown.err)
+        os.mkdir(self.path("saved"))
+        self.write("saved/saved_model.pb", b"x")
+        saved = self.fails(3, "UNIMPLEMENTED", "run", "saved", "-f", "a")
+        self.assertIn("SavedModel", saved.err)
+        self.fails(3, "UNIMPLEMENTED", "run", "saved", "--tags", "serve", "-f", "a")
+
+    def test_names_that_do_not_exist(self):
+        self.write("g.pb", add_graph())
+        inputs = ["-i", "x=[[1,2]]", "-i", "y=[[3,4]]"]
+        near = self.fails(1, "(NOT_FOUND|INVALID_ARGUMENT)", "run", "g.pb", *inputs, "-f", "som")
+        self.assertIn("sum", near.err)
+        self.fails(1, "(NOT_FOUND|INVALID_ARGUMENT)", "run", "g.pb", *inputs, "-f", "sum:1")
+        self.fails(1, "(NOT_FOUND|INVALID_ARGUMENT)", "run", "g.pb", *inputs, "--target", "train")
+        self.fails(1, "(NOT_FOUND|INVALID_ARGUMENT)", "run", "g.pb", *inputs, "-i", "z=3", "-f", "sum")
+
+    def test_feeds_that_do_not_fit(self):
+        self.write("g.pb", add_graph())
+        np.save(self.path("wide.npy"), np.ones((1, 2)))
+        wrong = self.fails(1, "INVALID_ARGUMENT", "run", "g.pb", "-i", "x=@wide.npy", "-i", "y=[[1,2]]", "-f", "sum")
+        self.assertIn("float64[1,2]", wrong.err)
+        self.assertIn("float32", wrong.err)
+        self.fails(1, "INVALID_ARGUMENT", "run", "g.pb", "-i", "x=[1,2,3]", "-i", "y=[[1,2]]", "-f", "sum")
+        unfed = self.fails(1, "INVALID_ARGUMENT", "run", "g.pb", "-i", "x=[[1,2]]", "-f", "sum")
+        self.assertIn("y", unfed.err)
+
+    def test_input_files_that_cannot_be_read(self):
+        self.write("g.pb", add_graph())
+        self.fails(2, "NOT_FOUND", "run", "g.pb", "-i", "x=@nowhere.npy", "-f", "sum")
+        self.write("broken.npz", b"PK\x03\x04 and no more")
+        self.fails(2, "DATA_LOSS", "run", "g.pb", "-i", "@broken.npz", "-f", "sum")
+        np.save(self.path("big.npy"), np.ones(2, ">f4"))
+        self.fails(2, "UNIMPLEMENTED", "run", "g.pb", "-i", "x=@big.npy", "-f", "sum")
+
+    def test_usage(self):
+        self.write("g.pb", add_graph())
+        flag = self.fails(2, "INVALID_ARGUMENT", "run", "g.pb", "--fetc", "sum")
+        self.assertIn("--fetch", flag.err)
+        verb = self.fails(2, "INVALID_ARGUMENT", "rum", "g.pb")
+        self.assertIn("run", verb.err)
+        for arguments in (["run"], ["run", "g.pb"], ["run", "g.pb", "-f", "sum", "--timeout", "soon"], ["run", "g.pb", "-f", "sum", "-i", "x"],
+                          ["run", "g.pb", "-f", "sum", "--threads", "0"], ["run", "g.pb", "-f", "sum", "--policy", "best"],
+                          ["run", "g.pb", "-f", "sum", "--pin", "("], ["run", "g.pb", "-f", "sum", "--pin", "(=CPU:0"],
+                          ["run", "g.pb", "-f", "sum", "--memory-limit", "much"], ["run", "g.pb", "-f", "sum", "--tol", "f32=1"],
+                          ["run", "g.pb", "-f", "sum", "--no-opt=no-such-pass"], ["run", "g.pb", "-f", "sum", "-d", "what?"],
+                          ["inspect"], ["inspect", "g.pb", "--node", "("], ["bench", "g.pb", "-n", "5", "--duration", "1s"], ["help", "xyzzy"]):
+            with self.subTest(arguments):
+                self.fails(2, "(INVALID_ARGUMENT|NOT_FOUND)", *arguments)
+
+    def test_output_that_cannot_be_written(self):
+        self.write("g.pb", add_graph())
+        self.fails(2, "[A-Z_]+", "run", "g.pb", "-i", "x=[[1,2]]", "-i", "y=[[3,4]]", "-f", "sum", "-o", "no/such/folder/out.npz")
+
+    def test_devices_that_are_missing(self):
+        self.write("g.pb", add_graph())
+        self.fails(7, "NOT_FOUND", "run", "g.pb", "-f", "sum", "-d", "CPU:0,GPU:0=warp")
+        self.fails(7, "NOT_FOUND", "run", "g.pb", "-f", "sum", "--pin", "sum=GPU:0")
+
+    def test_time_runs_out(self):
+        self.write("g.pb", endless_loop())
+        started = time.monotonic()
+        self.fails(6, "DEADLINE_EXCEEDED", "run", "g.pb", "-f", "out", "--timeout", "300ms")
+        self.assertLess(time.monotonic() - started, 30)
+
+    def test_memory_runs_out(self):
+        self.write("g.pb", graph(placeholder("x", "float"), node("y", "Neg", ["x"], type_attr("T", "float")),
+                                 node("z", "AddV2", ["x", "y"], type_attr("T", "float"))))
+        self.fails(5, "RESOURCE_EXHAUSTED", "run", "g.pb", "-i", "x=zeros:f32:4096x4096", "-f", "z", "--memory-limit", "16MiB")
+        self.fails(5, "RESOURCE_EXHAUSTED", "run", "g.pb", "-i", "x=zeros:f32:1000000000x1000000", "-f", "z")
+
+    def test_interrupt_cancels_the_step(self):
+        self.write("g.pb", endless_loop())
+        child = subprocess.Popen([PROGRAM, "run", "g.pb", "-f", "out"], cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        with contextlib.closing(child.stdout), contextlib.closing(child.stderr):
+            time.sleep(1)
+            child.send_signal(signal.SIGINT)
+            self.assertEqual(child.wait(60), 130)
+            self.assertIn("CANCELLED", child.stderr.read())
+
+
+# ---- the other verbs ----------------------------------------------------------------------------------------------------
+
+
+class InspectTest(CliTest):
+    def test_summary_can_be_pasted(self):
+        out = self.ok("inspect", os.path.join(DIGITS, "digits.pb")).out
+        self.assertRegex(out, r"inputs +image:0 +float32")
+        self.assertRegex(out, r"producer \d+ \(TensorFlow")
+        command = [line for line in out.splitlines() if line.startswith("try")][0].split()[1:]
+        self.assertEqual(command[:2], ["thalweg", "run"])
+        self.ok(*command[1:])
+
+    def test_check_lists_every_fault(self):
+        self.write("bad.pb", graph(node("a", "NoSuchOp"), node("b", "OtherOp"), node("c", "NoSuchOp"), node("d", "Neg", ["missing"], type_attr("T", "float"))))
+        finished = self.run_program("inspect", "bad.pb", "--check")
+        self.assertEqual(finished.code, 3)
+        for word in ("NoSuchOp x2", "OtherOp", "missing"):
+            self.assertIn(word, finished.out)
+        self.assertEqual(self.run_program("inspect", "bad.pb", "--json").code, 3)
+
+    def test_json(self):
+        document = self.ok("inspect", os.path.join(DIGITS, "digits.pb"), "--json").json
+        self.assertEqual(document["schema"], "thalweg.inspect/1")
+        self.assertEqual([tensor["name"] for tensor in document["inputs"]], ["image:0"])
+        self.assertTrue(any(tensor["likely"] for tensor in document["outputs"]))
+
+    def test_node_path_ops_shape(self):
+        self.write("g.pb", graph(placeholder("x", "float", [-1, 2]), node("a", "Neg", ["x"], type_attr("T", "float")),
+                                 node("b", "Neg", ["a", "^x"], type_attr("T", "float"))))
+        self.assertRegex(self.ok("inspect", "g.pb", "--node", "a", "--shape", "x=7x2").out, r"output 0 +float32 \[7,2\]")
+        self.assertEqual(len(self.ok("inspect", "g.pb", "--path", "x,b").out.splitlines()), 2)
+        self.assertRegex(self.ok("inspect", "g.pb", "--ops").out, r"Neg +2")
+        self.fails(1, "NOT_FOUND", "inspect", "g.pb", "--node", "zzz")
+        self.fails(1, "NOT_FOUND", "inspect", "g.pb", "--path", "b,x")
+
+    def test_loops_are_listed(self):
+        self.write("g.pb", endless_loop())
+        self.assertRegex(self.ok("inspect", "g.pb").out, r"loops +1 frame: loop")
+
+
+class PlaceTest(CliTest):
+    def test_report_and_file(self):
+        digits = os.path.join(DIGITS, "digits.pb")
+        flags = ["-d", "CPU:0,CPU:1", "--policy", "scatter~5", "-f", "digit"]
+        self.assertIn("CPU:1", self.ok("place", digits, *flags, "--out", "p.json").out)
+        with open(self.path("p.json"), encoding="utf-8") as file:
+            self.assertEqual(json.load(file)["schema"], "thalweg.placement/1")
+        image = f"image=@{DIGITS}/digit_4.png:f32,nhwc,0..1"
+        self.ok("run", digits, "-i", image, "-f", "digit", "-d", "CPU:0,CPU:1", "--placement", "p.json", "-o", "out.npz")
+        self.assertEqual(int(np.ravel(self.outputs()["digit"])[0]), 4)
+        document = self.ok("place", digits, *flags, "--json").json
+        self.assertTrue(document["transfers"])
+        self.assertTrue(all(entry["assigned"] in ("CPU:0", "CPU:1") and entry["reason"] for entry in document["nodes"]))
+
+    def test_explain(self):
+        self.write("g.pb", add_graph())
+        out = self.ok("place", "g.pb", "-d", "CPU:0,CPU:1", "--pin", "sum=CPU:1", "--explain", "sum").out
+        self.assertRegex(out, r"CPU:1 +chosen")
+        self.fails(1, "NOT_FOUND", "place", "g.pb", "--explain", "zzz")
+
+
+class BenchTest(CliTest):
+    def test_json(self):
+        self.write("g.pb", add_graph())
+        finished = self.ok("bench", "g.pb", "-n", "50", "--threads", "1,2", "--concurrency", "1,2", "--json")
+        self.assertIn("random input x", finished.err)
+        document = finished.json
+        self.assertEqual(document["schema"], "thalweg.bench/1")
+        self.assertEqual([(row["threads"], row["concurrency"], row["runs"]) for row in document["rows"]], [(1, 1, 50), (1, 2, 50), (2, 1, 50), (2, 2, 50)])
+        for row in document["rows"]:
+            latency = row["latency_ns"]
+            self.assertLessEqual(latency["min"], latency["p50"])
+            self.assertLessEqual(latency["p50"], latency["p99"])
+            self.assertLessEqual(latency["p99"], latency["max"])
+            for key in ("throughput_per_s", "load_ns", "place_ns", "compile_ns", "first_run_ns", "peak_rss_bytes", "nodes_executed"):
+                self.assertIn(key, row)
+
+    def test_duration(self):
+        self.write("g.pb", add_graph())
+        self.assertIn("per second", self.ok("bench", "g.pb", "--duration", "200ms", "--warmup", "0").out)
+
+
+class SmallVerbsTest(CliTest):
+    def test_they_answer(self):
+        self.assertRegex(self.ok("version").out, r"^thalweg \d+\.\d+")
+        self.assertEqual(self.ok("version", "--json").json["schema"], "thalweg.version/1")
+        self.assertIn("CPU:0", self.ok("devices").out)
+        self.assertIn("NO_COLOR", self.ok("config").out)
+        for topic in ("run", "inputs", "scripts", "topics", "exit-codes", "dtypes"):
+            self.ok("help", topic)
+        self.ok("run", "--help")
+        self.ok()
+
+    def test_ops(self):
+        self.assertIn("AddV2(", self.ok("ops", "AddV2").out)
+        document = self.ok("ops", "--json").json
+        self.assertGreater(len(document["ops"]), 100)
+        add = [op for op in document["ops"] if op["name"] == "AddV2"][0]
+        self.assertIn("float32", [t for kernel in add["kernels"] if kernel["backend"] == "cpu" for t in kernel["types"]["T"]])
+        self.write("g.pb", add_graph())
+        self.assertIn("AddV2", self.ok("ops", "--for", "g.pb").out)
+        self.fails(2, "NOT_FOUND", "ops", "AddV3")
+
+    def test_no_colour_without_a_terminal(self):
+        self.assertNotIn("\033", self.ok("inspect", os.path.join(DIGITS, "digits.pb")).out)
+
+
+if __name__ == "__main__":
+    PROGRAM = os.path.abspath(sys.argv.pop(1))
+    unittest.main()
