@@ -2,6 +2,9 @@
 
 #include "thalweg/ops/array/register.h"
 #include "thalweg/ops/boundary/register.h"
+#include "thalweg/ops/image/register.h"
+#include "thalweg/ops/linalg/register.h"
+#include "thalweg/ops/nn/register.h"
 #include "thalweg/ops/sim/sim_kernels.h"
 #include "thalweg/ops/state/register.h"
 
@@ -12,8 +15,11 @@ const OpLibrary& BuiltinOps() {
     auto& lib = *new OpLibrary;
     RegisterArrayOps(lib);
     RegisterBoundaryOps(lib);
-    RegisterStateOps(lib);
+    RegisterImageOps(lib);
+    RegisterLinalgOps(lib);
+    RegisterNnOps(lib);
     RegisterSimKernels(lib);
+    RegisterStateOps(lib);
     return lib;
   }();
   return library;
