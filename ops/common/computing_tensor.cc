@@ -10,10 +10,10 @@ constexpr double kNanosPerElement = 0.2;
 void Convert(KernelContext& ctx, const Tensor& from, ConvertLoop loop, Tensor* to) {
   const char* in = static_cast<const char*>(from.raw());
   char* out = static_cast<char*>(to->mutable_raw());
-  const int64_t in_size = static_cast<int64_t>(DTypeSize(from.dtype())), out_size = static_cast<int64_t>(DTypeSize(to->dtype()));
-  ctx.ParallelFor(from.num_elements(), kNanosPerElement, [&](int64_t begin, int64_t end) {
-    loop(in + begin * in_size, out + begin * out_size, end - begin);
-  });
+  const int64_t in_size = static_cast<int64_t>(DTypeSize(from.dtype())),
+                out_size = static_cast<int64_t>(DTypeSize(to->dtype()));
+  ctx.ParallelFor(from.num_elements(), kNanosPerElement,
+                  [&](int64_t begin, int64_t end) { loop(in + begin * in_size, out + begin * out_size, end - begin); });
 }
 
 }  // namespace
@@ -35,7 +35,7 @@ void ConvertFromComputing(KernelContext& ctx, const Tensor& computed, Tensor* st
 }
 
 absl::StatusOr<ComputedOutput> ComputedOutput::Allocate(KernelContext& ctx, int index, const Shape& shape) {
-  THALWEG_ASSIGN_OR_RETURN(Tensor* output, ctx.AllocateOutput(index, shape));
+  THALWEG_ASSIGN_OR_RETURN(Tensor * output, ctx.AllocateOutput(index, shape));
   ComputedOutput result;
   result.output_ = *output;
   result.computed_ = *output;

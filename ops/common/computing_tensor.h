@@ -13,8 +13,8 @@ DType ComputingType(DType storage);
 // `t` in its computing type: itself if that is its own, else a converted copy in temporary memory.
 absl::StatusOr<Tensor> ToComputing(KernelContext& ctx, const Tensor& t);
 
-// Where a kernel computes an output: the output itself, or (if its type is not its computing type) a temporary of the same
-// shape. Finish() writes the temporary's values to the output.
+// Where a kernel computes an output: the output itself, or (if its type is not its computing type) a temporary of the
+// same shape. Finish() writes the temporary's values to the output.
 class ComputedOutput {
  public:
   // Allocates output `index` of the node and what else is needed.

@@ -94,15 +94,18 @@ void ActivateRow(Activation activation, float leaky_alpha, int64_t n, T* row) {
 }
 
 template <typename T>
-THALWEG_CLONES void NormalizeRow(const T* in, int64_t channels, const T* mean, const T* factor, const T* offset, T* out) {
+THALWEG_CLONES void NormalizeRow(const T* in, int64_t channels, const T* mean, const T* factor, const T* offset,
+                                 T* out) {
 #pragma GCC ivdep
   for (int64_t c = 0; c < channels; ++c) out[c] = (in[c] - mean[c]) * factor[c] + offset[c];
 }
 
 bool ParseActivation(absl::string_view name, Activation* activation) {
-  static constexpr struct { absl::string_view name; Activation activation; } kNames[] = {
-      {"Relu", Activation::kRelu},           {"Relu6", Activation::kRelu6},     {"Elu", Activation::kElu},
-      {"LeakyRelu", Activation::kLeakyRelu}, {"Sigmoid", Activation::kSigmoid}, {"Tanh", Activation::kTanh}};
+  static constexpr struct {
+    absl::string_view name;
+    Activation activation;
+  } kNames[] = {{"Relu", Activation::kRelu},           {"Relu6", Activation::kRelu6},     {"Elu", Activation::kElu},
+                {"LeakyRelu", Activation::kLeakyRelu}, {"Sigmoid", Activation::kSigmoid}, {"Tanh", Activation::kTanh}};
   for (const auto& entry : kNames) {
     if (entry.name != name) continue;
     *activation = entry.activation;
@@ -128,14 +131,16 @@ absl::StatusOr<FusedOps> ParseFusedOps(const NodeAttrs& attrs) {
   }
   if (next < names.size() && ParseActivation(names[next], &ops.activation)) ++next;
   if (next == names.size()) return ops;
-  return absl::InvalidArgumentError(absl::StrCat("fused_ops [", absl::StrJoin(names, ", "),
-                                                 "] is not supported; it may hold BiasAdd or FusedBatchNorm, then Add, then one of Relu, "
-                                                 "Relu6, Elu, LeakyRelu, Sigmoid, Tanh"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("fused_ops [", absl::StrJoin(names, ", "),
+                   "] is not supported; it may hold BiasAdd or FusedBatchNorm, then Add, then one of Relu, "
+                   "Relu6, Elu, LeakyRelu, Sigmoid, Tanh"));
 }
 
 template <typename T>
 void BatchNormFactors(absl::Span<const T> scale, absl::Span<const T> variance, float epsilon, T* factors) {
-  for (size_t c = 0; c < scale.size(); ++c) factors[c] = scale[c] * (T(1) / std::sqrt(variance[c] + static_cast<T>(epsilon)));
+  for (size_t c = 0; c < scale.size(); ++c)
+    factors[c] = scale[c] * (T(1) / std::sqrt(variance[c] + static_cast<T>(epsilon)));
 }
 
 template <typename T>
@@ -151,19 +156,25 @@ void ApplyEpilogue(const Epilogue<T>& e, int64_t begin, int64_t end, int64_t cha
 }
 
 template <typename T>
-void NormalizeRows(const T* in, int64_t rows, int64_t channels, const T* mean, const T* factor, const T* offset, T* out) {
-  for (int64_t r = 0; r < rows; ++r) NormalizeRow(in + r * channels, channels, mean, factor, offset, out + r * channels);
+void NormalizeRows(const T* in, int64_t rows, int64_t channels, const T* mean, const T* factor, const T* offset,
+                   T* out) {
+  for (int64_t r = 0; r < rows; ++r)
+    NormalizeRow(in + r * channels, channels, mean, factor, offset, out + r * channels);
 }
 
 template <typename T>
-absl::Status EpilogueArgs<T>::ReadVector(KernelContext& ctx, int input, int64_t channels, const char* what, const T** data) {
+absl::Status EpilogueArgs<T>::ReadVector(KernelContext& ctx, int input, int64_t channels, const char* what,
+                                         const T** data) {
   const Tensor& t = ctx.input(input);
   if (t.rank() != 1 || t.dim(0) != channels) {
-    return absl::InvalidArgumentError(absl::StrCat(what, " must be a vector of ", channels, " elements, one per output channel, but has shape ", t.shape().ToString()));
+    return absl::InvalidArgumentError(absl::StrCat(what, " must be a vector of ", channels,
+                                                   " elements, one per output channel, but has shape ",
+                                                   t.shape().ToString()));
   }
   THALWEG_ASSIGN_OR_RETURN(Tensor converted, ToComputing(ctx, t));
   if (converted.dtype() != DTypeOf<T>::value) {
-    return absl::InvalidArgumentError(absl::StrCat(what, " has the type ", DTypeName(t.dtype()), ", which does not fit the convolution"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(what, " has the type ", DTypeName(t.dtype()), ", which does not fit the convolution"));
   }
   owned_.push_back(std::move(converted));
   *data = static_cast<const T*>(owned_.back().raw());
@@ -173,7 +184,8 @@ absl::Status EpilogueArgs<T>::ReadVector(KernelContext& ctx, int input, int64_t 
 template <typename T>
 absl::Status EpilogueArgs<T>::Read(KernelContext& ctx, const FusedOps& ops, int first, int64_t channels) {
   if (ctx.num_inputs() < first + ops.num_args()) {
-    return absl::InvalidArgumentError(absl::StrCat("fused_ops needs ", ops.num_args(), " arguments but the node has ", ctx.num_inputs() - first));
+    return absl::InvalidArgumentError(
+        absl::StrCat("fused_ops needs ", ops.num_args(), " arguments but the node has ", ctx.num_inputs() - first));
   }
   epilogue_.activation = ops.activation;
   epilogue_.leaky_alpha = ops.leaky_alpha;
@@ -193,10 +205,10 @@ absl::Status EpilogueArgs<T>::Read(KernelContext& ctx, const FusedOps& ops, int 
   return absl::OkStatus();
 }
 
-#define THALWEG_INSTANTIATE_(T)                                                                             \
-  template void BatchNormFactors<T>(absl::Span<const T>, absl::Span<const T>, float, T*);                  \
-  template void ApplyEpilogue<T>(const Epilogue<T>&, int64_t, int64_t, int64_t, T*);                       \
-  template void NormalizeRows<T>(const T*, int64_t, int64_t, const T*, const T*, const T*, T*);            \
+#define THALWEG_INSTANTIATE_(T)                                                                 \
+  template void BatchNormFactors<T>(absl::Span<const T>, absl::Span<const T>, float, T*);       \
+  template void ApplyEpilogue<T>(const Epilogue<T>&, int64_t, int64_t, int64_t, T*);            \
+  template void NormalizeRows<T>(const T*, int64_t, int64_t, const T*, const T*, const T*, T*); \
   template class EpilogueArgs<T>;
 THALWEG_INSTANTIATE_(float)
 THALWEG_INSTANTIATE_(double)

@@ -1,8 +1,9 @@
 // What fused convolutions and matrix products do with each output element while it is still in cache: bias or batch
 // normalisation, a second input added, an activation.
 //
-// The arithmetic is that of the separate ops (BiasAdd, FusedBatchNormV3, AddV2, Relu, ...), so fusing changes no bit of a
-// float or double result, and spares half and bfloat16 the roundings in between. Channels are the innermost dimension.
+// The arithmetic is that of the separate ops (BiasAdd, FusedBatchNormV3, AddV2, Relu, ...), so fusing changes no bit of
+// a float or double result, and spares half and bfloat16 the roundings in between. Channels are the innermost
+// dimension.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +21,8 @@ namespace thalweg {
 
 enum class Activation : uint8_t { kNone, kRelu, kRelu6, kElu, kLeakyRelu, kSigmoid, kTanh };
 
-// The list attribute fused_ops of a fused node, understood: BiasAdd or FusedBatchNorm, then Add, then an activation, each
-// optional.
+// The list attribute fused_ops of a fused node, understood: BiasAdd or FusedBatchNorm, then Add, then an activation,
+// each optional.
 struct FusedOps {
   bool bias = false;
   bool batch_norm = false;
@@ -56,20 +57,22 @@ struct Epilogue {
   bool empty() const { return bias == nullptr && mean == nullptr && add == nullptr && activation == Activation::kNone; }
 };
 
-// Applies it in place to rows [begin, end) of `channels` elements each; `out` and `add` point at row 0. T is float or double.
+// Applies it in place to rows [begin, end) of `channels` elements each; `out` and `add` point at row 0. T is float or
+// double.
 template <typename T>
 void ApplyEpilogue(const Epilogue<T>& epilogue, int64_t begin, int64_t end, int64_t channels, T* out);
 
 // Batch normalisation of rows that may lie elsewhere: out = (in - mean) * factor + offset.
 template <typename T>
-void NormalizeRows(const T* in, int64_t rows, int64_t channels, const T* mean, const T* factor, const T* offset, T* out);
+void NormalizeRows(const T* in, int64_t rows, int64_t channels, const T* mean, const T* factor, const T* offset,
+                   T* out);
 
 // The arguments of an epilogue, taken from a node's inputs and converted to the computing type T (float or double).
 template <typename T>
 class EpilogueArgs {
  public:
-  // The per-channel arguments are the inputs of ctx from index `first` on, in the order of FusedOps. The second input of
-  // Add, which has the output's shape and layout, is the caller's to check and to give to set_add.
+  // The per-channel arguments are the inputs of ctx from index `first` on, in the order of FusedOps. The second input
+  // of Add, which has the output's shape and layout, is the caller's to check and to give to set_add.
   absl::Status Read(KernelContext& ctx, const FusedOps& ops, int first, int64_t channels);
   void set_add(Tensor add) {
     add_ = std::move(add);

@@ -12,25 +12,29 @@
 namespace thalweg {
 namespace {
 
-// The blocked product follows the usual scheme: a block of B (kDepth x kAcross) and a block of A (kDown x kDepth) are packed
-// so that the micro-kernel reads both front to back; it keeps a kRows x kCols tile of C in registers.
+// The blocked product follows the usual scheme: a block of B (kDepth x kAcross) and a block of A (kDown x kDepth) are
+// packed so that the micro-kernel reads both front to back; it keeps a kRows x kCols tile of C in registers.
 constexpr int kVectorBytes = 64;
 constexpr int64_t kDepth = 256;
 constexpr int64_t kDown = 96;
 constexpr int64_t kAcross = 512;
 
-// Unsigned arithmetic makes integer overflow wrap; complex numbers are packed as a plane of real and one of imaginary parts.
-template <typename T> struct Packing {
+// Unsigned arithmetic makes integer overflow wrap; complex numbers are packed as a plane of real and one of imaginary
+// parts.
+template <typename T>
+struct Packing {
   using Real = typename std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>, std::type_identity<T>>::type;
   static constexpr int kPlanes = 1;
   static constexpr int kRows = 6;
 };
-template <typename R> struct Packing<std::complex<R>> {
+template <typename R>
+struct Packing<std::complex<R>> {
   using Real = R;
   static constexpr int kPlanes = 2;
   static constexpr int kRows = 3;
 };
-template <typename T> constexpr int kCols = kVectorBytes / sizeof(typename Packing<T>::Real);
+template <typename T>
+constexpr int kCols = kVectorBytes / sizeof(typename Packing<T>::Real);
 
 template <typename T>
 THALWEG_INLINE void StorePlanes(T value, bool conjugate, typename Packing<T>::Real* out, int plane_stride) {
@@ -42,11 +46,11 @@ THALWEG_INLINE void StorePlanes(T value, bool conjugate, typename Packing<T>::Re
   }
 }
 
-// Packs `count` lanes (rows of op(A) or columns of op(B)) by `depth` into strips of `width` lanes, zeros filling the last.
-// Lane l at depth p is at src[l * lane_stride + p * depth_stride].
+// Packs `count` lanes (rows of op(A) or columns of op(B)) by `depth` into strips of `width` lanes, zeros filling the
+// last. Lane l at depth p is at src[l * lane_stride + p * depth_stride].
 template <typename T>
-void PackStrips(const T* src, int64_t lane_stride, int64_t depth_stride, bool conjugate, int64_t count, int64_t depth, int width,
-                typename Packing<T>::Real* out) {
+void PackStrips(const T* src, int64_t lane_stride, int64_t depth_stride, bool conjugate, int64_t count, int64_t depth,
+                int width, typename Packing<T>::Real* out) {
   constexpr int kPlanes = Packing<T>::kPlanes;
   for (int64_t first = 0; first < count; first += width) {
     const int lanes = static_cast<int>(std::min<int64_t>(width, count - first));
@@ -60,8 +64,8 @@ void PackStrips(const T* src, int64_t lane_stride, int64_t depth_stride, bool co
 
 // acc (kRows x planes x kCols) = strip of A * strip of B over `depth`.
 template <typename T>
-THALWEG_INLINE void MultiplyStrips(int64_t depth, const typename Packing<T>::Real* a, const typename Packing<T>::Real* b,
-                                   typename Packing<T>::Real* acc) {
+THALWEG_INLINE void MultiplyStrips(int64_t depth, const typename Packing<T>::Real* a,
+                                   const typename Packing<T>::Real* b, typename Packing<T>::Real* acc) {
   using Real = typename Packing<T>::Real;
   typedef Real Vector __attribute__((vector_size(kVectorBytes)));
   constexpr int kRows = Packing<T>::kRows;
@@ -94,10 +98,10 @@ THALWEG_INLINE void MultiplyStrips(int64_t depth, const typename Packing<T>::Rea
 }
 
 // One clone per element type; the name selects by overload.
-#define THALWEG_MICRO_KERNEL_(T)                                                                                        \
-  THALWEG_CLONES void MicroKernel(std::type_identity<T>, int64_t depth, const Packing<T>::Real* a, const Packing<T>::Real* b, \
-                                  Packing<T>::Real* acc) {                                                             \
-    MultiplyStrips<T>(depth, a, b, acc);                                                                                \
+#define THALWEG_MICRO_KERNEL_(T)                                                                   \
+  THALWEG_CLONES void MicroKernel(std::type_identity<T>, int64_t depth, const Packing<T>::Real* a, \
+                                  const Packing<T>::Real* b, Packing<T>::Real* acc) {              \
+    MultiplyStrips<T>(depth, a, b, acc);                                                           \
   }
 THALWEG_MICRO_KERNEL_(double)
 THALWEG_MICRO_KERNEL_(int16_t)
@@ -133,15 +137,16 @@ template <typename Real>
 using AlignedArray = std::unique_ptr<Real[], FreeAligned<Real>>;
 template <typename Real>
 AlignedArray<Real> MakeAligned(int64_t count) {
-  return AlignedArray<Real>(static_cast<Real*>(::operator new[](count * sizeof(Real), std::align_val_t(kVectorBytes), std::nothrow)));
+  return AlignedArray<Real>(
+      static_cast<Real*>(::operator new[](count * sizeof(Real), std::align_val_t(kVectorBytes), std::nothrow)));
 }
 
 int64_t RoundUp(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
 
 // Multiplies one packed block of A by one packed block of B into C.
 template <typename T>
-void MultiplyBlocks(const typename Packing<T>::Real* a, int64_t rows, const typename Packing<T>::Real* b, int64_t cols, int64_t depth,
-                    bool first, T* c, int64_t ldc) {
+void MultiplyBlocks(const typename Packing<T>::Real* a, int64_t rows, const typename Packing<T>::Real* b, int64_t cols,
+                    int64_t depth, bool first, T* c, int64_t ldc) {
   using Real = typename Packing<T>::Real;
   constexpr int kRows = Packing<T>::kRows;
   constexpr int kPlanes = Packing<T>::kPlanes;
@@ -149,8 +154,8 @@ void MultiplyBlocks(const typename Packing<T>::Real* a, int64_t rows, const type
   for (int64_t j = 0; j < cols; j += kCols<T>) {
     for (int64_t i = 0; i < rows; i += kRows) {
       MicroKernel(std::type_identity<T>(), depth, a + i * depth * kPlanes, b + j * depth * kPlanes, acc);
-      AddTile<T>(acc, static_cast<int>(std::min<int64_t>(kRows, rows - i)), static_cast<int>(std::min<int64_t>(kCols<T>, cols - j)),
-                 first, c + i * ldc + j, ldc);
+      AddTile<T>(acc, static_cast<int>(std::min<int64_t>(kRows, rows - i)),
+                 static_cast<int>(std::min<int64_t>(kCols<T>, cols - j)), first, c + i * ldc + j, ldc);
     }
   }
 }
@@ -160,7 +165,8 @@ absl::Status BlockedGemm(const GemmArgs<T>& g) {
   using Real = typename Packing<T>::Real;
   constexpr int kPlanes = Packing<T>::kPlanes;
   const int64_t depth_block = std::min(kDepth, g.k);
-  const AlignedArray<Real> a = MakeAligned<Real>(RoundUp(std::min(kDown, g.m), Packing<T>::kRows) * depth_block * kPlanes);
+  const AlignedArray<Real> a =
+      MakeAligned<Real>(RoundUp(std::min(kDown, g.m), Packing<T>::kRows) * depth_block * kPlanes);
   const AlignedArray<Real> b = MakeAligned<Real>(RoundUp(std::min(kAcross, g.n), kCols<T>) * depth_block * kPlanes);
   if (!a || !b) return absl::ResourceExhaustedError("no memory for the packed blocks of a matrix product");
   const int64_t a_lane = g.transpose_a ? 1 : g.lda, a_depth = g.transpose_a ? g.lda : 1;
@@ -172,7 +178,8 @@ absl::Status BlockedGemm(const GemmArgs<T>& g) {
       PackStrips(g.b + j * b_lane + p * b_depth, b_lane, b_depth, g.conjugate_b, cols, depth, kCols<T>, b.get());
       for (int64_t i = 0; i < g.m; i += kDown) {
         const int64_t rows = std::min(kDown, g.m - i);
-        PackStrips(g.a + i * a_lane + p * a_depth, a_lane, a_depth, g.conjugate_a, rows, depth, Packing<T>::kRows, a.get());
+        PackStrips(g.a + i * a_lane + p * a_depth, a_lane, a_depth, g.conjugate_a, rows, depth, Packing<T>::kRows,
+                   a.get());
         MultiplyBlocks<T>(a.get(), rows, b.get(), cols, depth, p == 0, g.c + i * g.ldc + j, g.ldc);
       }
     }
@@ -234,12 +241,14 @@ absl::Status GemmTile(const GemmArgs<T>& args, const GemmTiles& tiles, int64_t i
 
 double GemmNanos(DType dtype, int64_t m, int64_t n, int64_t k) {
   // Multiply-adds per nanosecond, about half of what one core with 512-bit vectors reaches.
-  const double rate = dtype == DType::kFloat64 || dtype == DType::kComplex64 ? 10 : dtype == DType::kComplex128 || dtype == DType::kInt64 ? 4 : 30;
+  const double rate = dtype == DType::kFloat64 || dtype == DType::kComplex64  ? 10
+                      : dtype == DType::kComplex128 || dtype == DType::kInt64 ? 4
+                                                                              : 30;
   constexpr double kPerCall = 200;
   return kPerCall + static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k) / rate;
 }
 
-#define THALWEG_INSTANTIATE_(T)                       \
+#define THALWEG_INSTANTIATE_(T)                      \
   template absl::Status Gemm<T>(const GemmArgs<T>&); \
   template absl::Status GemmTile<T>(const GemmArgs<T>&, const GemmTiles&, int64_t);
 THALWEG_INSTANTIATE_(float)

@@ -14,8 +14,8 @@
 namespace thalweg::onednn {
 namespace {
 
-// Holds OpenMP to one thread on the calling thread and restores its setting. A primitive keeps the number of threads that
-// it was created with, so creation needs this as much as execution.
+// Holds OpenMP to one thread on the calling thread and restores its setting. A primitive keeps the number of threads
+// that it was created with, so creation needs this as much as execution.
 class OneThread {
  public:
   OneThread() : saved_(omp_get_max_threads()) {
@@ -91,8 +91,8 @@ Dims PerDim(const ConvProblem& p, F f) {
 dnnl::convolution_forward::primitive_desc DescribeConvolution(const ConvProblem& p, const dnnl::memory::desc& filter) {
   using Dim = ConvProblem::Dim;
   const dnnl::convolution_forward::desc desc(
-      dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct, ImageDesc(p, p.in_channels, &Dim::in), filter,
-      ImageDesc(p, p.out_channels, &Dim::out), PerDim(p, [](const Dim& d) { return d.stride; }),
+      dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct, ImageDesc(p, p.in_channels, &Dim::in),
+      filter, ImageDesc(p, p.out_channels, &Dim::out), PerDim(p, [](const Dim& d) { return d.stride; }),
       PerDim(p, [](const Dim& d) { return d.dilation - 1; }), PerDim(p, [](const Dim& d) { return d.pad_before; }),
       PerDim(p, [](const Dim& d) { return d.pad_after; }));
   dnnl::primitive_attr attr;
@@ -161,16 +161,19 @@ void Convolution::Impl::ReturnArguments(std::unique_ptr<Arguments> arguments) {
 Convolution::Convolution(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Convolution::~Convolution() = default;
 
-absl::StatusOr<std::shared_ptr<const Convolution>> Convolution::Create(const ConvProblem& problem, const Convolution* packed_like) {
+absl::StatusOr<std::shared_ptr<const Convolution>> Convolution::Create(const ConvProblem& problem,
+                                                                       const Convolution* packed_like) {
   const OneThread one_thread;
   try {
-    const dnnl::memory::desc filter = packed_like ? packed_like->impl_->desc.weights_desc()
-                                                  : dnnl::memory::desc(FilterDims(problem), kFloat, dnnl::memory::format_tag::any);
+    const dnnl::memory::desc filter =
+        packed_like ? packed_like->impl_->desc.weights_desc()
+                    : dnnl::memory::desc(FilterDims(problem), kFloat, dnnl::memory::format_tag::any);
     auto impl = std::make_unique<Impl>();
     impl->problem = problem;
     impl->desc = DescribeConvolution(problem, filter);
     impl->implementation = impl->desc.impl_info_str();
-    if (absl::StartsWith(impl->implementation, "ref")) return absl::UnimplementedError("oneDNN has only its reference convolution here");
+    if (absl::StartsWith(impl->implementation, "ref"))
+      return absl::UnimplementedError("oneDNN has only its reference convolution here");
     impl->primitive = dnnl::convolution_forward(impl->desc);
     return std::shared_ptr<const Convolution>(new Convolution(std::move(impl)));
   } catch (const dnnl::error& e) {
@@ -203,11 +206,12 @@ absl::Status Convolution::Run(const float* in, const void* packed, float* out, v
     std::unique_ptr<Impl::Arguments> arguments = impl_->TakeArguments();
     arguments->in.set_data_handle(const_cast<float*>(in), Stream());
     // Setting the handle of a padded layout also writes the padding, so it is left alone where nothing changes.
-    if (arguments->filter.get_data_handle() != packed) arguments->filter.set_data_handle(const_cast<void*>(packed), Stream());
+    if (arguments->filter.get_data_handle() != packed)
+      arguments->filter.set_data_handle(const_cast<void*>(packed), Stream());
     arguments->out.set_data_handle(out, Stream());
     arguments->scratch.set_data_handle(scratch, Stream());
-    const dnnl_status_t status = dnnl_primitive_execute(impl_->primitive.get(), Stream().get(),
-                                                        static_cast<int>(arguments->list.size()), arguments->list.data());
+    const dnnl_status_t status = dnnl_primitive_execute(
+        impl_->primitive.get(), Stream().get(), static_cast<int>(arguments->list.size()), arguments->list.data());
     impl_->ReturnArguments(std::move(arguments));
     if (status != dnnl_success) throw dnnl::error(status, "execution failed");
     return absl::OkStatus();

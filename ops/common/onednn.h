@@ -17,13 +17,13 @@ namespace thalweg::onednn {
 
 // C = op(A) * op(B), row-major; op(A) is m x k, op(B) k x n, leading dimensions in elements. Requires m, n, k >= 1.
 //
-// Computing disjoint blocks of C gives the same bits as computing C at once as long as every block has at least two rows
-// and two columns, or C itself has only one: one row or column selects another algorithm.
+// Computing disjoint blocks of C gives the same bits as computing C at once as long as every block has at least two
+// rows and two columns, or C itself has only one: one row or column selects another algorithm.
 absl::Status Sgemm(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, const float* a, int64_t lda,
                    const float* b, int64_t ldb, float* c, int64_t ldc);
 
-// A convolution of a dense channels-last image. The filter is [spatial..., in_channels / groups, out_channels], with the
-// output channels of one group next to each other; a depthwise convolution has groups == in_channels.
+// A convolution of a dense channels-last image. The filter is [spatial..., in_channels / groups, out_channels], with
+// the output channels of one group next to each other; a depthwise convolution has groups == in_channels.
 struct ConvProblem {
   struct Dim {
     int64_t in = 1, out = 1, window = 1, stride = 1, dilation = 1, pad_before = 0, pad_after = 0;
@@ -34,16 +34,17 @@ struct ConvProblem {
   std::array<Dim, 3> dims;
   friend bool operator==(const ConvProblem&, const ConvProblem&) = default;
 
-  int64_t Positions() const;     // output positions of one image
-  int64_t FilterTaps() const;    // window positions
+  int64_t Positions() const;   // output positions of one image
+  int64_t FilterTaps() const;  // window positions
 };
 
 // A compiled convolution. Immutable, thread-safe, shareable.
 class Convolution {
  public:
-  // Unimplemented if oneDNN has only its reference implementation, which is hundreds of times too slow. With `packed_like`
-  // the filter must be packed as for that convolution, so that both can share one packed filter.
-  static absl::StatusOr<std::shared_ptr<const Convolution>> Create(const ConvProblem& problem, const Convolution* packed_like = nullptr);
+  // Unimplemented if oneDNN has only its reference implementation, which is hundreds of times too slow. With
+  // `packed_like` the filter must be packed as for that convolution, so that both can share one packed filter.
+  static absl::StatusOr<std::shared_ptr<const Convolution>> Create(const ConvProblem& problem,
+                                                                   const Convolution* packed_like = nullptr);
   ~Convolution();
   Convolution(const Convolution&) = delete;
   Convolution& operator=(const Convolution&) = delete;

@@ -34,19 +34,22 @@ struct ResizeGeometry {
 };
 
 absl::Status CheckExtents(const Shape& images, int64_t height, int64_t width) {
-  if (height <= 0 || width <= 0) return absl::InvalidArgumentError(absl::StrCat("size must be positive but is [", height, ",", width, "]"));
+  if (height <= 0 || width <= 0)
+    return absl::InvalidArgumentError(absl::StrCat("size must be positive but is [", height, ",", width, "]"));
   const auto bad = [](int64_t d) { return d <= 0 || d > kLargest; };
   if (bad(images.dim(1)) || bad(images.dim(2)) || bad(images.dim(3))) {
-    return absl::InvalidArgumentError(absl::StrCat("height, width and channels of the images must be between 1 and 2^31 - 1; their shape is ",
-                                                   images.ToString()));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "height, width and channels of the images must be between 1 and 2^31 - 1; their shape is ", images.ToString()));
   }
   return absl::OkStatus();
 }
 
 absl::StatusOr<ResizeGeometry> FitResize(const Shape& images, const Tensor& size) {
-  if (images.rank() != 4) return absl::InvalidArgumentError(absl::StrCat("images must have rank 4 but have shape ", images.ToString()));
+  if (images.rank() != 4)
+    return absl::InvalidArgumentError(absl::StrCat("images must have rank 4 but have shape ", images.ToString()));
   if (size.rank() != 1 || size.dim(0) != 2) {
-    return absl::InvalidArgumentError(absl::StrCat("size must be a vector of 2 elements but has shape ", size.shape().ToString()));
+    return absl::InvalidArgumentError(
+        absl::StrCat("size must be a vector of 2 elements but has shape ", size.shape().ToString()));
   }
   const int64_t height = size.flat<int32_t>()[0], width = size.flat<int32_t>()[1];
   THALWEG_RETURN_IF_ERROR(CheckExtents(images, height, width));
@@ -65,7 +68,8 @@ std::vector<Neighbours> BilinearNeighbours(const Sampling& sampling, int64_t in,
   const float scale = sampling.Scale(in, out);
   std::vector<Neighbours> neighbours(out);
   for (int64_t i = 0; i < out; ++i) {
-    const float x = sampling.half_pixel_centers ? (static_cast<float>(i) + 0.5f) * scale - 0.5f : static_cast<float>(i) * scale;
+    const float x =
+        sampling.half_pixel_centers ? (static_cast<float>(i) + 0.5f) * scale - 0.5f : static_cast<float>(i) * scale;
     const float floor = std::floor(x);
     Neighbours& n = neighbours[i];
     n.lower = std::clamp<int64_t>(static_cast<int64_t>(floor), 0, in - 1);
@@ -84,8 +88,8 @@ int64_t NearestNeighbour(const Sampling& sampling, float scale, int64_t in, int6
 
 // Interpolates one output pixel between four input pixels.
 template <typename T>
-THALWEG_CLONES void Interpolate(const T* top_left, const T* top_right, const T* bottom_left, const T* bottom_right, float x, float y, int64_t channels,
-                                float* out) {
+THALWEG_CLONES void Interpolate(const T* top_left, const T* top_right, const T* bottom_left, const T* bottom_right,
+                                float x, float y, int64_t channels, float* out) {
 #pragma GCC ivdep
   for (int64_t c = 0; c < channels; ++c) {
     const float tl = static_cast<float>(top_left[c]), bl = static_cast<float>(bottom_left[c]);
@@ -117,7 +121,7 @@ class ResizeBilinearKernel final : public Kernel {
 
   absl::Status Compute(KernelContext& ctx) override {
     THALWEG_ASSIGN_OR_RETURN(const ResizeGeometry g, FitResize(ctx.input(0).shape(), ctx.input(1)));
-    THALWEG_ASSIGN_OR_RETURN(Tensor* output, ctx.AllocateOutput(0, g.output));
+    THALWEG_ASSIGN_OR_RETURN(Tensor * output, ctx.AllocateOutput(0, g.output));
     if (g.output.num_elements() == 0) return absl::OkStatus();
     THALWEG_ASSIGN_OR_RETURN(const Tensor images, ToComputing(ctx, ctx.input(0)));
     const T* in = static_cast<const T*>(images.raw());
@@ -135,12 +139,13 @@ class ResizeBilinearKernel final : public Kernel {
   }
 
  private:
-  static void ResizeRow(const ResizeGeometry& g, const T* image, const Neighbours& y, const std::vector<Neighbours>& xs, float* out) {
+  static void ResizeRow(const ResizeGeometry& g, const T* image, const Neighbours& y, const std::vector<Neighbours>& xs,
+                        float* out) {
     const T* top = image + y.lower * g.in_width * g.channels;
     const T* bottom = image + y.upper * g.in_width * g.channels;
     for (const Neighbours& x : xs) {
-      Interpolate(top + x.lower * g.channels, top + x.upper * g.channels, bottom + x.lower * g.channels, bottom + x.upper * g.channels, x.weight,
-                  y.weight, g.channels, out);
+      Interpolate(top + x.lower * g.channels, top + x.upper * g.channels, bottom + x.lower * g.channels,
+                  bottom + x.upper * g.channels, x.weight, y.weight, g.channels, out);
       out += g.channels;
     }
   }
@@ -160,13 +165,15 @@ class ResizeNearestKernel final : public Kernel {
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& images = ctx.input(0);
     THALWEG_ASSIGN_OR_RETURN(const ResizeGeometry g, FitResize(images.shape(), ctx.input(1)));
-    THALWEG_ASSIGN_OR_RETURN(Tensor* output, ctx.AllocateOutput(0, g.output));
+    THALWEG_ASSIGN_OR_RETURN(Tensor * output, ctx.AllocateOutput(0, g.output));
     if (g.output.num_elements() == 0) return absl::OkStatus();
     const int64_t pixel = g.channels * static_cast<int64_t>(DTypeSize(images.dtype()));
     const char* in = static_cast<const char*>(images.raw());
     char* out = static_cast<char*>(output->mutable_raw());
-    const float y_scale = sampling_.Scale(g.in_height, g.out_height), x_scale = sampling_.Scale(g.in_width, g.out_width);
-    ctx.ParallelFor(g.batch * g.out_height, 3.0 * static_cast<double>(g.out_width) + 0.1 * static_cast<double>(g.out_width * pixel),
+    const float y_scale = sampling_.Scale(g.in_height, g.out_height),
+                x_scale = sampling_.Scale(g.in_width, g.out_width);
+    ctx.ParallelFor(g.batch * g.out_height,
+                    3.0 * static_cast<double>(g.out_width) + 0.1 * static_cast<double>(g.out_width * pixel),
                     [&](int64_t begin, int64_t end) {
                       for (int64_t i = begin; i < end && !ctx.step().cancelled(); ++i) {
                         const int64_t y = NearestNeighbour(sampling_, y_scale, g.in_height, i % g.out_height);
@@ -206,7 +213,9 @@ absl::Status ResizeShape(ShapeContext& c) {
 
 template <typename T, typename... Storage>
 void AddBilinear(OpLibrary& lib) {
-  lib.kernels.Add("ResizeBilinear", "cpu", MakeFallibleKernel<ResizeBilinearKernel<T>>).template Type<Storage...>("T").HostMemory("size");
+  lib.kernels.Add("ResizeBilinear", "cpu", MakeFallibleKernel<ResizeBilinearKernel<T>>)
+      .template Type<Storage...>("T")
+      .HostMemory("size");
 }
 
 }  // namespace
@@ -214,7 +223,8 @@ void AddBilinear(OpLibrary& lib) {
 void RegisterImageOps(OpLibrary& lib) {
   lib.schemas
       .Add("ResizeBilinear(images: T, size: int32) -> resized_images: float",
-           "T: {int8, uint8, int16, uint16, int32, int64, bfloat16, half, float, double}; align_corners: bool = false; half_pixel_centers: bool = false")
+           "T: {int8, uint8, int16, uint16, int32, int64, bfloat16, half, float, double}; align_corners: bool = false; "
+           "half_pixel_centers: bool = false")
       .Shape(ResizeShape)
       .Cost(ElementwiseCost<6>);
   AddBilinear<float, float, half, bfloat16>(lib);
@@ -228,7 +238,8 @@ void RegisterImageOps(OpLibrary& lib) {
 
   lib.schemas
       .Add("ResizeNearestNeighbor(images: T, size: int32) -> resized_images: T",
-           "T: {int8, uint8, int16, uint16, int32, int64, half, float, double, bfloat16}; align_corners: bool = false; half_pixel_centers: bool = false")
+           "T: {int8, uint8, int16, uint16, int32, int64, half, float, double, bfloat16}; align_corners: bool = false; "
+           "half_pixel_centers: bool = false")
       .Shape(ResizeShape)
       .Cost(CopyCost);
   lib.kernels.Add("ResizeNearestNeighbor", "cpu", MakeFallibleKernel<ResizeNearestKernel>)

@@ -30,13 +30,15 @@ struct MatrixSizes {
 
 // From the last two dimensions of both operands, which have at least rank 2.
 absl::StatusOr<MatrixSizes> FitMatrices(const Shape& a, const Shape& b, Transposes transposes) {
-  const int64_t a_rows = a.dim(a.rank() - 2), a_cols = a.dim(a.rank() - 1), b_rows = b.dim(b.rank() - 2), b_cols = b.dim(b.rank() - 1);
-  const MatrixSizes sizes{transposes.a ? a_cols : a_rows, transposes.b ? b_rows : b_cols, transposes.a ? a_rows : a_cols};
+  const int64_t a_rows = a.dim(a.rank() - 2), a_cols = a.dim(a.rank() - 1), b_rows = b.dim(b.rank() - 2),
+                b_cols = b.dim(b.rank() - 1);
+  const MatrixSizes sizes{transposes.a ? a_cols : a_rows, transposes.b ? b_rows : b_cols,
+                          transposes.a ? a_rows : a_cols};
   const int64_t b_inner = transposes.b ? b_cols : b_rows;
   if (sizes.k == b_inner) return sizes;
-  return absl::InvalidArgumentError(absl::StrCat("matrices of shapes ", a.ToString(), transposes.a ? " (transposed)" : "", " and ", b.ToString(),
-                                                 transposes.b ? " (transposed)" : "", " cannot be multiplied: the inner sizes are ", sizes.k, " and ",
-                                                 b_inner));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "matrices of shapes ", a.ToString(), transposes.a ? " (transposed)" : "", " and ", b.ToString(),
+      transposes.b ? " (transposed)" : "", " cannot be multiplied: the inner sizes are ", sizes.k, " and ", b_inner));
 }
 
 template <typename T>
@@ -74,7 +76,8 @@ class MatMulKernel final : public Kernel {
     const Tensor& a = ctx.input(0);
     const Tensor& b = ctx.input(1);
     if (a.rank() != 2 || b.rank() != 2) {
-      return absl::InvalidArgumentError(absl::StrCat("both operands must be matrices but have the shapes ", a.shape().ToString(), " and ", b.shape().ToString()));
+      return absl::InvalidArgumentError(absl::StrCat("both operands must be matrices but have the shapes ",
+                                                     a.shape().ToString(), " and ", b.shape().ToString()));
     }
     THALWEG_ASSIGN_OR_RETURN(const MatrixSizes sizes, FitMatrices(a.shape(), b.shape(), transposes_));
     THALWEG_ASSIGN_OR_RETURN(const Shape shape, Shape::Make({sizes.m, sizes.n}));
@@ -83,8 +86,8 @@ class MatMulKernel final : public Kernel {
     THALWEG_ASSIGN_OR_RETURN(const Tensor left, ToComputing(ctx, a));
     THALWEG_ASSIGN_OR_RETURN(const Tensor right, ToComputing(ctx, b));
     THALWEG_ASSIGN_OR_RETURN(ComputedOutput output, ComputedOutput::Allocate(ctx, 0, shape));
-    const GemmArgs<T> gemm = MakeGemm<T>(sizes, transposes_, static_cast<const T*>(left.raw()), static_cast<const T*>(right.raw()),
-                                         static_cast<T*>(output.data()));
+    const GemmArgs<T> gemm = MakeGemm<T>(sizes, transposes_, static_cast<const T*>(left.raw()),
+                                         static_cast<const T*>(right.raw()), static_cast<T*>(output.data()));
     THALWEG_RETURN_IF_ERROR(Multiply(ctx, gemm, args.epilogue()));
     output.Finish(ctx);
     return absl::OkStatus();
@@ -96,8 +99,8 @@ class MatMulKernel final : public Kernel {
     if (!fused_.add) return absl::OkStatus();
     const Tensor& added = ctx.input(2 + fused_.num_args() - 1);
     if (added.shape() != shape) {
-      return absl::InvalidArgumentError(absl::StrCat("what is added must have the shape of the product, ", shape.ToString(), ", but has ",
-                                                     added.shape().ToString()));
+      return absl::InvalidArgumentError(absl::StrCat("what is added must have the shape of the product, ",
+                                                     shape.ToString(), ", but has ", added.shape().ToString()));
     }
     THALWEG_ASSIGN_OR_RETURN(Tensor computing, ToComputing(ctx, added));
     args->set_add(std::move(computing));
@@ -107,12 +110,14 @@ class MatMulKernel final : public Kernel {
   static absl::Status Multiply(KernelContext& ctx, const GemmArgs<T>& gemm, const Epilogue<T>& epilogue) {
     const GemmTiles tiles = TileGemm(gemm.m, gemm.n, gemm.k, ctx.step().num_threads());
     FirstError error;
-    ctx.ParallelFor(tiles.count(), GemmNanos(DTypeOf<T>::value, tiles.rows, tiles.cols, gemm.k), [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) error.Update(GemmTile(gemm, tiles, i));
-    });
+    ctx.ParallelFor(tiles.count(), GemmNanos(DTypeOf<T>::value, tiles.rows, tiles.cols, gemm.k),
+                    [&](int64_t begin, int64_t end) {
+                      for (int64_t i = begin; i < end; ++i) error.Update(GemmTile(gemm, tiles, i));
+                    });
     if constexpr (kFused) {
       if (!epilogue.empty()) {
-        ctx.ParallelFor(gemm.m, 0.3 * static_cast<double>(gemm.n), [&](int64_t begin, int64_t end) { ApplyEpilogue(epilogue, begin, end, gemm.n, gemm.c); });
+        ctx.ParallelFor(gemm.m, 0.3 * static_cast<double>(gemm.n),
+                        [&](int64_t begin, int64_t end) { ApplyEpilogue(epilogue, begin, end, gemm.n, gemm.c); });
       }
     }
     return error.status();
@@ -157,7 +162,8 @@ absl::StatusOr<Dims> BatchDims(const Shape& x, const Shape& y, bool broadcast) {
   THALWEG_ASSIGN_OR_RETURN(const Shape x_batch, Shape::Make(x.dims().subspan(0, x.rank() - 2)));
   THALWEG_ASSIGN_OR_RETURN(const Shape y_batch, Shape::Make(y.dims().subspan(0, y.rank() - 2)));
   if (!broadcast && x_batch != y_batch) {
-    return absl::InvalidArgumentError(absl::StrCat("all dimensions but the last two must be equal; the shapes are ", x.ToString(), " and ", y.ToString()));
+    return absl::InvalidArgumentError(absl::StrCat("all dimensions but the last two must be equal; the shapes are ",
+                                                   x.ToString(), " and ", y.ToString()));
   }
   THALWEG_ASSIGN_OR_RETURN(const Shape batch, BroadcastShapes(x_batch, y_batch));
   return Dims(batch.dims().begin(), batch.dims().end());
@@ -178,7 +184,8 @@ class BatchMatMulKernel final : public Kernel {
     const Shape& x = ctx.input(0).shape();
     const Shape& y = ctx.input(1).shape();
     if (x.rank() < 2 || y.rank() < 2) {
-      return absl::InvalidArgumentError(absl::StrCat("both operands must have at least rank 2 but have the shapes ", x.ToString(), " and ", y.ToString()));
+      return absl::InvalidArgumentError(absl::StrCat("both operands must have at least rank 2 but have the shapes ",
+                                                     x.ToString(), " and ", y.ToString()));
     }
     THALWEG_ASSIGN_OR_RETURN(const MatrixSizes sizes, FitMatrices(x, y, adjoints_));
     THALWEG_ASSIGN_OR_RETURN(Dims dims, BatchDims(x, y, kBroadcast));
@@ -196,25 +203,28 @@ class BatchMatMulKernel final : public Kernel {
   }
 
  private:
-  absl::Status MultiplyAll(KernelContext& ctx, const MatrixSizes& sizes, const Shape& shape, const Tensor& x, const Tensor& y, T* out) const {
+  absl::Status MultiplyAll(KernelContext& ctx, const MatrixSizes& sizes, const Shape& shape, const Tensor& x,
+                           const Tensor& y, T* out) const {
     const BatchIndex x_index(x.shape(), shape), y_index(y.shape(), shape);
     const int64_t batch = shape.NumElements(0, shape.rank() - 2);
-    GemmArgs<T> gemm = MakeGemm<T>(sizes, adjoints_, static_cast<const T*>(x.raw()), static_cast<const T*>(y.raw()), out);
+    GemmArgs<T> gemm =
+        MakeGemm<T>(sizes, adjoints_, static_cast<const T*>(x.raw()), static_cast<const T*>(y.raw()), out);
     gemm.conjugate_a = adjoints_.a;
     gemm.conjugate_b = adjoints_.b;
     const int threads = ctx.step().num_threads();
     const GemmTiles tiles = TileGemm(sizes.m, sizes.n, sizes.k, batch >= threads ? 1 : threads);
     FirstError error;
-    ctx.ParallelFor(batch * tiles.count(), GemmNanos(DTypeOf<T>::value, tiles.rows, tiles.cols, sizes.k), [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end && !ctx.step().cancelled(); ++i) {
-        const int64_t index = i / tiles.count();
-        GemmArgs<T> one = gemm;
-        one.a += x_index[index] * sizes.m * sizes.k;
-        one.b += y_index[index] * sizes.k * sizes.n;
-        one.c += index * sizes.m * sizes.n;
-        error.Update(GemmTile(one, tiles, i % tiles.count()));
-      }
-    });
+    ctx.ParallelFor(batch * tiles.count(), GemmNanos(DTypeOf<T>::value, tiles.rows, tiles.cols, sizes.k),
+                    [&](int64_t begin, int64_t end) {
+                      for (int64_t i = begin; i < end && !ctx.step().cancelled(); ++i) {
+                        const int64_t index = i / tiles.count();
+                        GemmArgs<T> one = gemm;
+                        one.a += x_index[index] * sizes.m * sizes.k;
+                        one.b += y_index[index] * sizes.k * sizes.n;
+                        one.c += index * sizes.m * sizes.n;
+                        error.Update(GemmTile(one, tiles, i % tiles.count()));
+                      }
+                    });
     return error.status();
   }
 
@@ -222,13 +232,16 @@ class BatchMatMulKernel final : public Kernel {
 };
 
 // The last two dimensions of the product; kUnknownDim where not known.
-absl::StatusOr<std::pair<int64_t, int64_t>> ProductDims(const PartialShape& a, const PartialShape& b, Transposes transposes) {
-  const auto dim = [](const PartialShape& s, bool last) { return s.has_rank() ? s.dim(s.rank() - (last ? 1 : 2)) : kUnknownDim; };
+absl::StatusOr<std::pair<int64_t, int64_t>> ProductDims(const PartialShape& a, const PartialShape& b,
+                                                        Transposes transposes) {
+  const auto dim = [](const PartialShape& s, bool last) {
+    return s.has_rank() ? s.dim(s.rank() - (last ? 1 : 2)) : kUnknownDim;
+  };
   const int64_t inner_a = dim(a, !transposes.a), inner_b = dim(b, transposes.b);
   if (IsKnownDim(inner_a) && IsKnownDim(inner_b) && inner_a != inner_b) {
-    return absl::InvalidArgumentError(absl::StrCat("matrices of shapes ", a.ToString(), transposes.a ? " (transposed)" : "", " and ", b.ToString(),
-                                                   transposes.b ? " (transposed)" : "", " cannot be multiplied: the inner sizes are ", inner_a, " and ",
-                                                   inner_b));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "matrices of shapes ", a.ToString(), transposes.a ? " (transposed)" : "", " and ", b.ToString(),
+        transposes.b ? " (transposed)" : "", " cannot be multiplied: the inner sizes are ", inner_a, " and ", inner_b));
   }
   return std::make_pair(dim(a, transposes.a), dim(b, !transposes.b));
 }
@@ -254,7 +267,8 @@ absl::Status BatchMatMulShape(ShapeContext& c) {
   const Transposes adjoints{c.attrs().GetOr<bool>("adj_x", false), c.attrs().GetOr<bool>("adj_y", false)};
   THALWEG_ASSIGN_OR_RETURN(const auto product, ProductDims(c.input(0), c.input(1), adjoints));
   const PartialShape x = BatchOf(c.input(0)), y = BatchOf(c.input(1));
-  THALWEG_ASSIGN_OR_RETURN(const PartialShape batch, kBroadcast ? ShapeContext::Broadcast(x, y) : ShapeContext::Merge(x, y));
+  THALWEG_ASSIGN_OR_RETURN(const PartialShape batch,
+                           kBroadcast ? ShapeContext::Broadcast(x, y) : ShapeContext::Merge(x, y));
   if (!batch.has_rank()) return absl::OkStatus();
   Dims dims(batch.dims().begin(), batch.dims().end());
   dims.push_back(product.first);
@@ -281,7 +295,9 @@ void AddMatMul(OpLibrary& lib) {
 
 template <bool kBroadcast, typename T, typename... Storage>
 void AddBatchMatMul(OpLibrary& lib) {
-  lib.kernels.Add(kBroadcast ? "BatchMatMulV2" : "BatchMatMul", "cpu", MakeFallibleKernel<BatchMatMulKernel<T, kBroadcast>>).template Type<Storage...>("T");
+  lib.kernels
+      .Add(kBroadcast ? "BatchMatMulV2" : "BatchMatMul", "cpu", MakeFallibleKernel<BatchMatMulKernel<T, kBroadcast>>)
+      .template Type<Storage...>("T");
 }
 
 template <bool kBroadcast>
@@ -313,15 +329,18 @@ void RegisterLinalgOps(OpLibrary& lib) {
 
   lib.schemas
       .Add("_FusedMatMul(a: T, b: T, args: num_args*T) -> product: T",
-           "transpose_a: bool = false; transpose_b: bool = false; T: {bfloat16, half, float}; num_args: int >= 0; fused_ops: list(string) = []; "
+           "transpose_a: bool = false; transpose_b: bool = false; T: {bfloat16, half, float}; num_args: int >= 0; "
+           "fused_ops: list(string) = []; "
            "epsilon: float = 0.0001; leakyrelu_alpha: float = 0.2")
       .Shape(MatMulShape)
       .Cost(MatMulCost);
-  lib.kernels.Add("_FusedMatMul", "cpu", MakeFallibleKernel<MatMulKernel<float, true>>).Type<float, half, bfloat16>("T");
+  lib.kernels.Add("_FusedMatMul", "cpu", MakeFallibleKernel<MatMulKernel<float, true>>)
+      .Type<float, half, bfloat16>("T");
 
   lib.schemas
       .Add("BatchMatMul(x: T, y: T) -> output: T",
-           "T: {bfloat16, half, float, double, int32, int64, complex64, complex128}; adj_x: bool = false; adj_y: bool = false; "
+           "T: {bfloat16, half, float, double, int32, int64, complex64, complex128}; adj_x: bool = false; adj_y: bool "
+           "= false; "
            "grad_x: bool = false; grad_y: bool = false")
       .Shape(BatchMatMulShape<false>)
       .Cost(MatMulCost);
@@ -329,7 +348,8 @@ void RegisterLinalgOps(OpLibrary& lib) {
 
   lib.schemas
       .Add("BatchMatMulV2(x: T, y: T) -> output: T",
-           "T: {bfloat16, half, float, double, int16, int32, int64, uint8, uint16, uint32, uint64, complex64, complex128}; "
+           "T: {bfloat16, half, float, double, int16, int32, int64, uint8, uint16, uint32, uint64, complex64, "
+           "complex128}; "
            "adj_x: bool = false; adj_y: bool = false; grad_x: bool = false; grad_y: bool = false")
       .Shape(BatchMatMulShape<true>)
       .Cost(MatMulCost);

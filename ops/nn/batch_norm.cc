@@ -1,4 +1,5 @@
-// FusedBatchNorm in its three versions: normalisation by given statistics (inference) or by those of the batch (training).
+// FusedBatchNorm in its three versions: normalisation by given statistics (inference) or by those of the batch
+// (training).
 #include <cmath>
 #include <limits>
 #include <memory>
@@ -53,7 +54,9 @@ std::vector<float> AverageRows(KernelContext& ctx, int64_t rows, int64_t channel
 
 Moments ComputeMoments(KernelContext& ctx, const float* x, int64_t rows, int64_t channels) {
   Moments m;
-  m.mean = AverageRows(ctx, rows, channels, [&](int64_t r, int64_t first, int64_t n, double* sum) { AddRowTo(x + r * channels + first, n, sum); });
+  m.mean = AverageRows(ctx, rows, channels, [&](int64_t r, int64_t first, int64_t n, double* sum) {
+    AddRowTo(x + r * channels + first, n, sum);
+  });
   m.variance = AverageRows(ctx, rows, channels, [&](int64_t r, int64_t first, int64_t n, double* sum) {
     AddSquaresTo(x + r * channels + first, m.mean.data() + first, n, sum);
   });
@@ -87,7 +90,8 @@ class FusedBatchNormKernel final : public Kernel {
   };
 
   absl::Status Check(KernelContext& ctx, int64_t channels) const;
-  absl::Status Normalize(KernelContext& ctx, const Statistics& given, int64_t channels, const float* x, int64_t rows, const Outputs& outputs, float* y) const;
+  absl::Status Normalize(KernelContext& ctx, const Statistics& given, int64_t channels, const float* x, int64_t rows,
+                         const Outputs& outputs, float* y) const;
   void WriteTrained(const Statistics& given, const Moments& moments, int64_t rows, const Outputs& outputs) const;
 
   const bool channels_first_;
@@ -102,13 +106,15 @@ absl::Status FusedBatchNormKernel::Check(KernelContext& ctx, int64_t channels) c
   for (int i = 1; i <= checked; ++i) {
     const Tensor& t = ctx.input(i);
     if (t.rank() != 1 || t.dim(0) != channels) {
-      return absl::InvalidArgumentError(absl::StrCat(kInputNames[i], " must be a vector of ", channels, " elements, one per channel of x, but has shape ",
+      return absl::InvalidArgumentError(absl::StrCat(kInputNames[i], " must be a vector of ", channels,
+                                                     " elements, one per channel of x, but has shape ",
                                                      t.shape().ToString()));
     }
   }
   for (int i = checked + 1; i <= kNumStatistics; ++i) {
     if (ctx.input(i).rank() == 1) continue;
-    return absl::InvalidArgumentError(absl::StrCat(kInputNames[i], " must be a vector but has shape ", ctx.input(i).shape().ToString()));
+    return absl::InvalidArgumentError(
+        absl::StrCat(kInputNames[i], " must be a vector but has shape ", ctx.input(i).shape().ToString()));
   }
   return absl::OkStatus();
 }
@@ -122,11 +128,11 @@ absl::Status FusedBatchNormKernel::Compute(KernelContext& ctx) {
   THALWEG_RETURN_IF_ERROR(Check(ctx, channels));
   float* vectors[kNumStatistics];
   for (int i = 0; i < kNumStatistics; ++i) {
-    THALWEG_ASSIGN_OR_RETURN(Tensor* output, ctx.AllocateOutput(i + 1, Shape::Of({channels})));
+    THALWEG_ASSIGN_OR_RETURN(Tensor * output, ctx.AllocateOutput(i + 1, Shape::Of({channels})));
     vectors[i] = static_cast<float*>(output->mutable_raw());
   }
   if (ctx.num_outputs() > 5) {  // version 3: a scalar that only other devices use
-    THALWEG_ASSIGN_OR_RETURN(Tensor* reserved, ctx.AllocateOutput(5, Shape()));
+    THALWEG_ASSIGN_OR_RETURN(Tensor * reserved, ctx.AllocateOutput(5, Shape()));
     *static_cast<float*>(reserved->mutable_raw()) = 0;
   }
   const auto vector = [&](int i) { return static_cast<const float*>(ctx.input(i).raw()); };
@@ -136,21 +142,24 @@ absl::Status FusedBatchNormKernel::Compute(KernelContext& ctx) {
   const int64_t rows = channels == 0 ? 0 : input.num_elements() / channels;
   THALWEG_ASSIGN_OR_RETURN(ComputedOutput y, ComputedOutput::Allocate(ctx, 0, input.shape()));
   if (!channels_first_) {
-    THALWEG_RETURN_IF_ERROR(Normalize(ctx, given, channels, static_cast<const float*>(x.raw()), rows, outputs, static_cast<float*>(y.data())));
+    THALWEG_RETURN_IF_ERROR(Normalize(ctx, given, channels, static_cast<const float*>(x.raw()), rows, outputs,
+                                      static_cast<float*>(y.data())));
   } else {
     THALWEG_ASSIGN_OR_RETURN(x, ToChannelsLast(ctx, x));
     THALWEG_ASSIGN_OR_RETURN(Tensor normalized, ctx.AllocateTemp(DType::kFloat32, x.shape()));
-    THALWEG_RETURN_IF_ERROR(Normalize(ctx, given, channels, static_cast<const float*>(x.raw()), rows, outputs, static_cast<float*>(normalized.mutable_raw())));
+    THALWEG_RETURN_IF_ERROR(Normalize(ctx, given, channels, static_cast<const float*>(x.raw()), rows, outputs,
+                                      static_cast<float*>(normalized.mutable_raw())));
     StoreChannelsFirst(ctx, normalized, y.mutable_tensor());
   }
   y.Finish(ctx);
   return absl::OkStatus();
 }
 
-absl::Status FusedBatchNormKernel::Normalize(KernelContext& ctx, const Statistics& given, int64_t channels, const float* x, int64_t rows,
-                                             const Outputs& outputs, float* y) const {
+absl::Status FusedBatchNormKernel::Normalize(KernelContext& ctx, const Statistics& given, int64_t channels,
+                                             const float* x, int64_t rows, const Outputs& outputs, float* y) const {
   if (rows == 0) {  // there are no statistics of nothing
-    for (float* out : {outputs.mean, outputs.variance}) std::fill_n(out, channels, std::numeric_limits<float>::quiet_NaN());
+    for (float* out : {outputs.mean, outputs.variance})
+      std::fill_n(out, channels, std::numeric_limits<float>::quiet_NaN());
     for (float* out : {outputs.saved_mean, outputs.saved_variance}) std::fill_n(out, channels, 0.0f);
     return absl::OkStatus();
   }
@@ -164,12 +173,14 @@ absl::Status FusedBatchNormKernel::Normalize(KernelContext& ctx, const Statistic
   const size_t n = static_cast<size_t>(channels);
   BatchNormFactors<float>({given.scale, n}, {outputs.saved_variance, n}, epsilon_, factors.data());
   ctx.ParallelFor(rows, 0.4 * static_cast<double>(channels), [&](int64_t begin, int64_t end) {
-    NormalizeRows(x + begin * channels, end - begin, channels, outputs.saved_mean, factors.data(), given.offset, y + begin * channels);
+    NormalizeRows(x + begin * channels, end - begin, channels, outputs.saved_mean, factors.data(), given.offset,
+                  y + begin * channels);
   });
   return absl::OkStatus();
 }
 
-void FusedBatchNormKernel::WriteTrained(const Statistics& given, const Moments& moments, int64_t rows, const Outputs& outputs) const {
+void FusedBatchNormKernel::WriteTrained(const Statistics& given, const Moments& moments, int64_t rows,
+                                        const Outputs& outputs) const {
   const size_t channels = moments.mean.size();
   // The variance that leaves the op is that of the population of which the batch is a sample.
   const float correction = static_cast<float>(rows) / static_cast<float>(std::max<int64_t>(rows - 1, 1));
@@ -178,7 +189,8 @@ void FusedBatchNormKernel::WriteTrained(const Statistics& given, const Moments& 
     outputs.saved_mean[c] = moments.mean[c];
     outputs.saved_variance[c] = moments.variance[c];
     const float variance = moments.variance[c] * correction;
-    outputs.mean[c] = moving ? (1 - average_factor_) * given.mean[c] + average_factor_ * moments.mean[c] : moments.mean[c];
+    outputs.mean[c] =
+        moving ? (1 - average_factor_) * given.mean[c] + average_factor_ * moments.mean[c] : moments.mean[c];
     outputs.variance[c] = moving ? (1 - average_factor_) * given.variance[c] + average_factor_ * variance : variance;
   }
 }
@@ -197,8 +209,9 @@ absl::Status FusedBatchNormShape(ShapeContext& c) {
     if (!c.input(i).has_rank() || (i > 2 && !all_matter)) continue;
     const absl::StatusOr<int64_t> merged = ShapeContext::MergeDim(channels, c.input(i).dim(0));
     if (!merged.ok()) {
-      return absl::InvalidArgumentError(absl::StrCat(kInputNames[i], " of shape ", c.input(i).ToString(), " does not have as many elements as x of shape ",
-                                                     x.ToString(), " has channels"));
+      return absl::InvalidArgumentError(absl::StrCat(kInputNames[i], " of shape ", c.input(i).ToString(),
+                                                     " does not have as many elements as x of shape ", x.ToString(),
+                                                     " has channels"));
     }
     channels = *merged;
   }
@@ -213,29 +226,38 @@ absl::Status FusedBatchNormShape(ShapeContext& c) {
 
 void RegisterBatchNormOps(OpLibrary& lib) {
   lib.schemas
-      .Add("FusedBatchNorm(x: T, scale: T, offset: T, mean: T, variance: T) -> "
-           "(y: T, batch_mean: T, batch_variance: T, reserve_space_1: T, reserve_space_2: T)",
-           "T: {float}; epsilon: float = 0.0001; exponential_avg_factor: float = 1.0; data_format: {\"NHWC\", \"NCHW\"} = \"NHWC\"; "
-           "is_training: bool = true")
+      .Add(
+          "FusedBatchNorm(x: T, scale: T, offset: T, mean: T, variance: T) -> "
+          "(y: T, batch_mean: T, batch_variance: T, reserve_space_1: T, reserve_space_2: T)",
+          "T: {float}; epsilon: float = 0.0001; exponential_avg_factor: float = 1.0; data_format: {\"NHWC\", \"NCHW\"} "
+          "= \"NHWC\"; "
+          "is_training: bool = true")
       .Shape(FusedBatchNormShape)
       .Cost(ElementwiseCost<4>);
   lib.schemas
-      .Add("FusedBatchNormV2(x: T, scale: U, offset: U, mean: U, variance: U) -> "
-           "(y: T, batch_mean: U, batch_variance: U, reserve_space_1: U, reserve_space_2: U)",
-           "T: {half, bfloat16, float}; U: {float}; epsilon: float = 0.0001; exponential_avg_factor: float = 1.0; "
-           "data_format: {\"NHWC\", \"NCHW\"} = \"NHWC\"; is_training: bool = true")
+      .Add(
+          "FusedBatchNormV2(x: T, scale: U, offset: U, mean: U, variance: U) -> "
+          "(y: T, batch_mean: U, batch_variance: U, reserve_space_1: U, reserve_space_2: U)",
+          "T: {half, bfloat16, float}; U: {float}; epsilon: float = 0.0001; exponential_avg_factor: float = 1.0; "
+          "data_format: {\"NHWC\", \"NCHW\"} = \"NHWC\"; is_training: bool = true")
       .Shape(FusedBatchNormShape)
       .Cost(ElementwiseCost<4>);
   lib.schemas
-      .Add("FusedBatchNormV3(x: T, scale: U, offset: U, mean: U, variance: U) -> "
-           "(y: T, batch_mean: U, batch_variance: U, reserve_space_1: U, reserve_space_2: U, reserve_space_3: U)",
-           "T: {half, bfloat16, float}; U: {bfloat16, float}; epsilon: float = 0.0001; exponential_avg_factor: float = 1.0; "
-           "data_format: {\"NHWC\", \"NCHW\", \"NDHWC\", \"NCDHW\"} = \"NHWC\"; is_training: bool = true")
+      .Add(
+          "FusedBatchNormV3(x: T, scale: U, offset: U, mean: U, variance: U) -> "
+          "(y: T, batch_mean: U, batch_variance: U, reserve_space_1: U, reserve_space_2: U, reserve_space_3: U)",
+          "T: {half, bfloat16, float}; U: {bfloat16, float}; epsilon: float = 0.0001; exponential_avg_factor: float = "
+          "1.0; "
+          "data_format: {\"NHWC\", \"NCHW\", \"NDHWC\", \"NCDHW\"} = \"NHWC\"; is_training: bool = true")
       .Shape(FusedBatchNormShape)
       .Cost(ElementwiseCost<4>);
   lib.kernels.Add("FusedBatchNorm", "cpu", MakeKernel<FusedBatchNormKernel>).Type<float>("T");
-  lib.kernels.Add("FusedBatchNormV2", "cpu", MakeKernel<FusedBatchNormKernel>).Type<float, half, bfloat16>("T").Type<float>("U");
-  lib.kernels.Add("FusedBatchNormV3", "cpu", MakeKernel<FusedBatchNormKernel>).Type<float, half, bfloat16>("T").Type<float>("U");
+  lib.kernels.Add("FusedBatchNormV2", "cpu", MakeKernel<FusedBatchNormKernel>)
+      .Type<float, half, bfloat16>("T")
+      .Type<float>("U");
+  lib.kernels.Add("FusedBatchNormV3", "cpu", MakeKernel<FusedBatchNormKernel>)
+      .Type<float, half, bfloat16>("T")
+      .Type<float>("U");
 }
 
 }  // namespace thalweg

@@ -35,24 +35,29 @@ struct BiasView {
 };
 
 absl::StatusOr<BiasView> ViewWithBias(bool channels_first, const Shape& value, const Shape& bias) {
-  if (value.rank() < 2) return absl::InvalidArgumentError(absl::StrCat("value must have at least rank 2 but has shape ", value.ToString()));
+  if (value.rank() < 2)
+    return absl::InvalidArgumentError(absl::StrCat("value must have at least rank 2 but has shape ", value.ToString()));
   const int channel_dim = channels_first ? 1 : value.rank() - 1;
   if (bias.rank() != 1 || bias.dim(0) != value.dim(channel_dim)) {
-    return absl::InvalidArgumentError(absl::StrCat("bias must be a vector of ", value.dim(channel_dim), " elements, the channels of value of shape ",
-                                                   value.ToString(), ", but has shape ", bias.ToString()));
+    return absl::InvalidArgumentError(absl::StrCat("bias must be a vector of ", value.dim(channel_dim),
+                                                   " elements, the channels of value of shape ", value.ToString(),
+                                                   ", but has shape ", bias.ToString()));
   }
-  return BiasView{value.NumElements(0, channel_dim), value.dim(channel_dim), value.NumElements(channel_dim + 1, value.rank())};
+  return BiasView{value.NumElements(0, channel_dim), value.dim(channel_dim),
+                  value.NumElements(channel_dim + 1, value.rank())};
 }
 
 template <typename T>
 void AddBias(KernelContext& ctx, const BiasView& view, const T* in, const T* bias, T* out) {
   if (view.inner == 1) {
     ctx.ParallelFor(view.outer, 0.3 * static_cast<double>(view.channels), [&](int64_t begin, int64_t end) {
-      for (int64_t row = begin; row < end; ++row) AddRow(in + row * view.channels, bias, view.channels, out + row * view.channels);
+      for (int64_t row = begin; row < end; ++row)
+        AddRow(in + row * view.channels, bias, view.channels, out + row * view.channels);
     });
   } else {
     ctx.ParallelFor(view.outer * view.channels, 0.3 * static_cast<double>(view.inner), [&](int64_t begin, int64_t end) {
-      for (int64_t row = begin; row < end; ++row) AddOne(in + row * view.inner, bias[row % view.channels], view.inner, out + row * view.inner);
+      for (int64_t row = begin; row < end; ++row)
+        AddOne(in + row * view.inner, bias[row % view.channels], view.inner, out + row * view.inner);
     });
   }
 }
@@ -68,7 +73,7 @@ class BiasAddKernel final : public Kernel {
     const Tensor& value = ctx.input(0);
     THALWEG_ASSIGN_OR_RETURN(const BiasView view, ViewWithBias(channels_first_, value.shape(), ctx.input(1).shape()));
     if (value.dtype() == DTypeOf<T>::value) {
-      THALWEG_ASSIGN_OR_RETURN(Tensor* output, ctx.ForwardOrAllocateOutput({0}, 0, value.shape()));
+      THALWEG_ASSIGN_OR_RETURN(Tensor * output, ctx.ForwardOrAllocateOutput({0}, 0, value.shape()));
       Add(ctx, view, value, ctx.input(1), output->mutable_raw());
       return absl::OkStatus();
     }
@@ -84,7 +89,8 @@ class BiasAddKernel final : public Kernel {
   void Add(KernelContext& ctx, const BiasView& view, const Tensor& value, const Tensor& bias, void* out) const {
     if (value.num_elements() == 0) return;
     using Added = AddedAs<T>;
-    AddBias(ctx, view, static_cast<const Added*>(value.raw()), static_cast<const Added*>(bias.raw()), static_cast<Added*>(out));
+    AddBias(ctx, view, static_cast<const Added*>(value.raw()), static_cast<const Added*>(bias.raw()),
+            static_cast<Added*>(out));
   }
 
   const bool channels_first_;
@@ -98,7 +104,8 @@ absl::Status BiasAddShape(ShapeContext& c) {
     const int channel_dim = c.attrs().GetOr<std::string>("data_format", "NHWC") == "NCHW" ? 1 : out.rank() - 1;
     const absl::StatusOr<int64_t> channels = ShapeContext::MergeDim(out.dim(channel_dim), c.input(1).dim(0));
     if (!channels.ok()) {
-      return absl::InvalidArgumentError(absl::StrCat("bias of shape ", c.input(1).ToString(), " does not fit the channels of value of shape ", out.ToString()));
+      return absl::InvalidArgumentError(absl::StrCat("bias of shape ", c.input(1).ToString(),
+                                                     " does not fit the channels of value of shape ", out.ToString()));
     }
     out.set_dim(channel_dim, *channels);
   }
@@ -114,11 +121,13 @@ void AddKernels(OpLibrary& lib) {
 }  // namespace
 
 void RegisterBiasOps(OpLibrary& lib) {
-  lib.schemas.Add("BiasAdd(value: T, bias: T) -> output: T", "T: numbertype; data_format: {\"NHWC\", \"NCHW\"} = \"NHWC\"")
+  lib.schemas
+      .Add("BiasAdd(value: T, bias: T) -> output: T", "T: numbertype; data_format: {\"NHWC\", \"NCHW\"} = \"NHWC\"")
       .Shape(BiasAddShape)
       .Cost(ElementwiseCost<1>);
   lib.kernels.Add("BiasAdd", "cpu", MakeKernel<BiasAddKernel<float>>).Type<float, half, bfloat16>("T");
-  AddKernels<double, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t, std::complex<float>, std::complex<double>>(lib);
+  AddKernels<double, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t, std::complex<float>,
+             std::complex<double>>(lib);
 }
 
 }  // namespace thalweg

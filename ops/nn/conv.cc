@@ -23,8 +23,8 @@ struct ConvOp {
   bool fused = false;
 };
 
-// Copies every channel of an image `times` times next to itself: a depthwise convolution with a multiplier is one without on
-// that image, with the same filter.
+// Copies every channel of an image `times` times next to itself: a depthwise convolution with a multiplier is one
+// without on that image, with the same filter.
 template <typename T>
 void RepeatChannels(KernelContext& ctx, const T* in, int64_t elements, int64_t times, T* out) {
   ctx.ParallelFor(elements, 0.2 * static_cast<double>(times), [&](int64_t begin, int64_t end) {
@@ -32,7 +32,9 @@ void RepeatChannels(KernelContext& ctx, const T* in, int64_t elements, int64_t t
   });
 }
 
-bool HasConstantFilter(const KernelNode& node) { return node.constant_inputs.size() > 1 && node.constant_inputs[1] != nullptr; }
+bool HasConstantFilter(const KernelNode& node) {
+  return node.constant_inputs.size() > 1 && node.constant_inputs[1] != nullptr;
+}
 
 // T is the computing type: float, double or int32_t.
 template <typename T>
@@ -48,7 +50,8 @@ class ConvKernel final : public Kernel {
  private:
   absl::Status ReadEpilogue(KernelContext& ctx, const ConvGeometry& geometry, EpilogueArgs<T>* args) const;
   absl::Status Convolve(KernelContext& ctx, const ConvGeometry& geometry, const Epilogue<T>& epilogue, T* out);
-  absl::Status ConvolveImage(KernelContext& ctx, const ConvProblem& problem, const T* in, const Epilogue<T>& epilogue, T* out);
+  absl::Status ConvolveImage(KernelContext& ctx, const ConvProblem& problem, const T* in, const Epilogue<T>& epilogue,
+                             T* out);
 
   const ConvOp op_;
   const WindowAttrs window_;
@@ -60,12 +63,15 @@ class ConvKernel final : public Kernel {
 absl::Status CheckSupported(const ConvOp& op, const WindowAttrs& window) {
   for (const WindowDim& dim : window.dims) {
     if (dim.dilation == 1) continue;
-    if (op.spatial == 3) return absl::InvalidArgumentError(absl::StrCat("Conv3D does not support dilations; one is ", dim.dilation));
+    if (op.spatial == 3)
+      return absl::InvalidArgumentError(absl::StrCat("Conv3D does not support dilations; one is ", dim.dilation));
     if (op.kind == ConvKind::kDepthwise) {
-      return absl::UnimplementedError(absl::StrCat("depthwise convolutions do not support dilations; one is ", dim.dilation));
+      return absl::UnimplementedError(
+          absl::StrCat("depthwise convolutions do not support dilations; one is ", dim.dilation));
     }
   }
-  if (op.spatial == 3 && window.channels_first) return absl::InvalidArgumentError("Conv3D supports only the data_format NDHWC");
+  if (op.spatial == 3 && window.channels_first)
+    return absl::InvalidArgumentError("Conv3D supports only the data_format NDHWC");
   return absl::OkStatus();
 }
 
@@ -85,7 +91,8 @@ absl::StatusOr<std::unique_ptr<Kernel>> ConvKernel<T>::Make(const KernelInit& in
 
 template <typename T>
 absl::Status ConvKernel<T>::Compute(KernelContext& ctx) {
-  THALWEG_ASSIGN_OR_RETURN(const ConvGeometry geometry, FitConvolution(window_, op_.kind, ctx.input(0).shape(), ctx.input(1).shape()));
+  THALWEG_ASSIGN_OR_RETURN(const ConvGeometry geometry,
+                           FitConvolution(window_, op_.kind, ctx.input(0).shape(), ctx.input(1).shape()));
   EpilogueArgs<T> args;
   if constexpr (!std::is_integral_v<T>) {
     if (op_.fused) THALWEG_RETURN_IF_ERROR(ReadEpilogue(ctx, geometry, &args));
@@ -105,13 +112,14 @@ absl::Status ConvKernel<T>::Compute(KernelContext& ctx) {
 }
 
 template <typename T>
-absl::Status ConvKernel<T>::ReadEpilogue(KernelContext& ctx, const ConvGeometry& geometry, EpilogueArgs<T>* args) const {
+absl::Status ConvKernel<T>::ReadEpilogue(KernelContext& ctx, const ConvGeometry& geometry,
+                                         EpilogueArgs<T>* args) const {
   THALWEG_RETURN_IF_ERROR(args->Read(ctx, fused_, 2, geometry.problem.out_channels));
   if (!fused_.add) return absl::OkStatus();
   const Tensor& added = ctx.input(2 + fused_.num_args() - 1);
   if (added.shape() != geometry.output) {
-    return absl::InvalidArgumentError(absl::StrCat("what is added must have the shape of the output, ", geometry.output.ToString(),
-                                                   ", but has ", added.shape().ToString()));
+    return absl::InvalidArgumentError(absl::StrCat("what is added must have the shape of the output, ",
+                                                   geometry.output.ToString(), ", but has ", added.shape().ToString()));
   }
   THALWEG_ASSIGN_OR_RETURN(Tensor computing, ToComputing(ctx, added));
   if (window_.channels_first) {
@@ -122,11 +130,13 @@ absl::Status ConvKernel<T>::ReadEpilogue(KernelContext& ctx, const ConvGeometry&
 }
 
 template <typename T>
-absl::Status ConvKernel<T>::Convolve(KernelContext& ctx, const ConvGeometry& geometry, const Epilogue<T>& epilogue, T* out) {
+absl::Status ConvKernel<T>::Convolve(KernelContext& ctx, const ConvGeometry& geometry, const Epilogue<T>& epilogue,
+                                     T* out) {
   const ConvProblem& problem = geometry.problem;
   if (geometry.trivial) {
     std::fill_n(out, geometry.output.num_elements(), T(0));
-    if constexpr (!std::is_integral_v<T>) ApplyEpilogue(epilogue, 0, problem.batch * problem.Positions(), problem.out_channels, out);
+    if constexpr (!std::is_integral_v<T>)
+      ApplyEpilogue(epilogue, 0, problem.batch * problem.Positions(), problem.out_channels, out);
     return absl::OkStatus();
   }
   THALWEG_ASSIGN_OR_RETURN(Tensor in, ToComputing(ctx, ctx.input(0)));
@@ -148,7 +158,8 @@ absl::Status ConvKernel<T>::Convolve(KernelContext& ctx, const ConvGeometry& geo
 }
 
 template <typename T>
-absl::Status ConvKernel<T>::ConvolveImage(KernelContext& ctx, const ConvProblem& problem, const T* in, const Epilogue<T>& epilogue, T* out) {
+absl::Status ConvKernel<T>::ConvolveImage(KernelContext& ctx, const ConvProblem& problem, const T* in,
+                                          const Epilogue<T>& epilogue, T* out) {
   if constexpr (std::is_same_v<T, float>) {
     return convolver_.Run(ctx, problem, in, ctx.input(1), epilogue, out);
   } else {
@@ -170,7 +181,9 @@ constexpr ConvOp kFusedConv2D{2, ConvKind::kPlain, true};
 constexpr ConvOp kFusedDepthwise{2, ConvKind::kDepthwise, true};
 
 template <typename T, const ConvOp& op>
-absl::StatusOr<std::unique_ptr<Kernel>> MakeConv(const KernelInit& init) { return ConvKernel<T>::Make(init, op); }
+absl::StatusOr<std::unique_ptr<Kernel>> MakeConv(const KernelInit& init) {
+  return ConvKernel<T>::Make(init, op);
+}
 
 template <const ConvOp& op>
 void AddFloatKernels(OpLibrary& lib, absl::string_view name) {
@@ -183,7 +196,8 @@ void AddFloatKernels(OpLibrary& lib, absl::string_view name) {
 void RegisterConvOps(OpLibrary& lib) {
   static constexpr char kConv2DAttrs[] =
       "T: {half, bfloat16, float, double, int32}; strides: list(int); use_cudnn_on_gpu: bool = true; "
-      "padding: {\"SAME\", \"VALID\", \"EXPLICIT\"}; explicit_paddings: list(int) = []; data_format: {\"NHWC\", \"NCHW\"} = \"NHWC\"; "
+      "padding: {\"SAME\", \"VALID\", \"EXPLICIT\"}; explicit_paddings: list(int) = []; data_format: {\"NHWC\", "
+      "\"NCHW\"} = \"NHWC\"; "
       "dilations: list(int) = [1, 1, 1, 1]";
   lib.schemas.Add("Conv2D(input: T, filter: T) -> output: T", kConv2DAttrs).Shape(Conv2DShape).Cost(ConvCost);
   AddFloatKernels<kConv2D>(lib, "Conv2D");
@@ -200,16 +214,19 @@ void RegisterConvOps(OpLibrary& lib) {
   lib.schemas
       .Add("DepthwiseConv2dNative(input: T, filter: T) -> output: T",
            "T: {half, bfloat16, float, double}; strides: list(int); padding: {\"SAME\", \"VALID\", \"EXPLICIT\"}; "
-           "explicit_paddings: list(int) = []; data_format: {\"NHWC\", \"NCHW\"} = \"NHWC\"; dilations: list(int) = [1, 1, 1, 1]")
+           "explicit_paddings: list(int) = []; data_format: {\"NHWC\", \"NCHW\"} = \"NHWC\"; dilations: list(int) = "
+           "[1, 1, 1, 1]")
       .Shape(DepthwiseConv2DShape)
       .Cost(DepthwiseConvCost);
   AddFloatKernels<kDepthwise>(lib, "DepthwiseConv2dNative");
 
   lib.schemas
       .Add("_FusedConv2D(input: T, filter: T, args: TArgs, host_args: num_host_args*float) -> output: T",
-           "T: {half, bfloat16, float, double, int8, qint8}; TArgs: list(type) >= 1; num_args: int >= 0; num_host_args: int >= 0 = 0; "
+           "T: {half, bfloat16, float, double, int8, qint8}; TArgs: list(type) >= 1; num_args: int >= 0; "
+           "num_host_args: int >= 0 = 0; "
            "strides: list(int); padding: {\"SAME\", \"VALID\", \"EXPLICIT\"}; explicit_paddings: list(int) = []; "
-           "data_format: {\"NHWC\", \"NCHW\", \"NCHW_VECT_C\"} = \"NHWC\"; filter_format: {\"HWIO\", \"OIHW\", \"OIHW_VECT_I\"} = \"HWIO\"; "
+           "data_format: {\"NHWC\", \"NCHW\", \"NCHW_VECT_C\"} = \"NHWC\"; filter_format: {\"HWIO\", \"OIHW\", "
+           "\"OIHW_VECT_I\"} = \"HWIO\"; "
            "dilations: list(int) = [1, 1, 1, 1]; use_cudnn_on_gpu: bool = true; fused_ops: list(string) = []; "
            "epsilon: float = 0.0001; leakyrelu_alpha: float = 0.2")
       .Shape(Conv2DShape)
@@ -217,10 +234,12 @@ void RegisterConvOps(OpLibrary& lib) {
   AddFloatKernels<kFusedConv2D>(lib, "_FusedConv2D");
 
   lib.schemas
-      .Add("_FusedDepthwiseConv2dNative(input: T, filter: T, args: num_args*T) -> output: T",
-           "T: {half, bfloat16, float, double}; num_args: int >= 0; strides: list(int); padding: {\"SAME\", \"VALID\"}; "
-           "data_format: {\"NHWC\", \"NCHW\"} = \"NHWC\"; dilations: list(int) = [1, 1, 1, 1]; fused_ops: list(string) = []; "
-           "epsilon: float = 0.0001; leakyrelu_alpha: float = 0.2")
+      .Add(
+          "_FusedDepthwiseConv2dNative(input: T, filter: T, args: num_args*T) -> output: T",
+          "T: {half, bfloat16, float, double}; num_args: int >= 0; strides: list(int); padding: {\"SAME\", \"VALID\"}; "
+          "data_format: {\"NHWC\", \"NCHW\"} = \"NHWC\"; dilations: list(int) = [1, 1, 1, 1]; fused_ops: list(string) "
+          "= []; "
+          "epsilon: float = 0.0001; leakyrelu_alpha: float = 0.2")
       .Shape(DepthwiseConv2DShape)
       .Cost(DepthwiseConvCost);
   AddFloatKernels<kFusedDepthwise>(lib, "_FusedDepthwiseConv2dNative");

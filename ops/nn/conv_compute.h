@@ -1,8 +1,8 @@
 // The arithmetic of convolutions over dense channels-last images.
 //
 // float goes to oneDNN: the filter is packed once where it is constant, and images or rows of images are split over the
-// session's threads by pointer offsets, which changes no bit. What oneDNN would do with its reference code, and all other
-// types, are products of patches and filter (im2col). An epilogue is applied to each piece while it is in cache.
+// session's threads by pointer offsets, which changes no bit. What oneDNN would do with its reference code, and all
+// other types, are products of patches and filter (im2col). An epilogue is applied to each piece while it is in cache.
 #pragma once
 
 #include <memory>
@@ -34,8 +34,10 @@ class FloatConvolver {
  private:
   using PlanPtr = std::shared_ptr<const ConvPlan>;
   // Null where oneDNN cannot do it.
-  absl::StatusOr<PlanPtr> FindPlan(KernelContext& ctx, const onednn::ConvProblem& problem, bool small_pieces, const Tensor& filter);
-  absl::StatusOr<PlanPtr> MakePlan(KernelContext& ctx, const onednn::ConvProblem& problem, bool small_pieces, const Tensor& filter);
+  absl::StatusOr<PlanPtr> FindPlan(KernelContext& ctx, const onednn::ConvProblem& problem, bool small_pieces,
+                                   const Tensor& filter);
+  absl::StatusOr<PlanPtr> MakePlan(KernelContext& ctx, const onednn::ConvProblem& problem, bool small_pieces,
+                                   const Tensor& filter);
   PlanPtr Lookup(const onednn::ConvProblem& problem, int threads, bool small_pieces);
   // The constant filter as this plan wants it: that of another plan if they agree, else newly packed.
   absl::StatusOr<Tensor> PackedFilter(KernelContext& ctx, const onednn::Convolution& convolution, const Tensor& filter);

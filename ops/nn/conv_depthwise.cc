@@ -29,7 +29,8 @@ void ConvolveRow(const ConvProblem& p, const T* image, const T* filter, int64_t 
       for (int64_t kx = 0; kx < x.window; ++kx) {
         const int64_t ix = ox * x.stride + kx * x.dilation - x.pad_before;
         if (ix < 0 || ix >= x.in) continue;
-        MultiplyAdd(image + (iy * x.in + ix) * channels, filter + (ky * x.window + kx) * channels, channels, out + ox * channels);
+        MultiplyAdd(image + (iy * x.in + ix) * channels, filter + (ky * x.window + kx) * channels, channels,
+                    out + ox * channels);
       }
     }
   }
@@ -38,7 +39,8 @@ void ConvolveRow(const ConvProblem& p, const T* image, const T* filter, int64_t 
 }  // namespace
 
 template <typename T>
-void DepthwiseConvolution(KernelContext& ctx, const ConvProblem& p, const T* in, const T* filter, const Epilogue<T>& epilogue, T* out) {
+void DepthwiseConvolution(KernelContext& ctx, const ConvProblem& p, const T* in, const T* filter,
+                          const Epilogue<T>& epilogue, T* out) {
   const int64_t rows = p.dims[0].out, row_pixels = p.dims[1].out;
   const int64_t in_image = p.dims[0].in * p.dims[1].in * p.in_channels;
   const double nanos = 0.1 * static_cast<double>(row_pixels * p.out_channels) * static_cast<double>(p.FilterTaps());
@@ -50,7 +52,9 @@ void DepthwiseConvolution(KernelContext& ctx, const ConvProblem& p, const T* in,
   });
 }
 
-template void DepthwiseConvolution<float>(KernelContext&, const ConvProblem&, const float*, const float*, const Epilogue<float>&, float*);
-template void DepthwiseConvolution<double>(KernelContext&, const ConvProblem&, const double*, const double*, const Epilogue<double>&, double*);
+template void DepthwiseConvolution<float>(KernelContext&, const ConvProblem&, const float*, const float*,
+                                          const Epilogue<float>&, float*);
+template void DepthwiseConvolution<double>(KernelContext&, const ConvProblem&, const double*, const double*,
+                                           const Epilogue<double>&, double*);
 
 }  // namespace thalweg

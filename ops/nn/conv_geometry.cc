@@ -13,19 +13,23 @@ struct Channels {
 };
 
 // How input and filter channels fit together; `filter_shape` is for messages.
-absl::StatusOr<Channels> FitChannels(ConvKind kind, int64_t in, int64_t filter_in, int64_t filter_out, const std::string& filter_shape) {
+absl::StatusOr<Channels> FitChannels(ConvKind kind, int64_t in, int64_t filter_in, int64_t filter_out,
+                                     const std::string& filter_shape) {
   if (kind == ConvKind::kDepthwise) {
     int64_t out;
     if (filter_in != in) {
-      return absl::InvalidArgumentError(absl::StrCat("the input has ", in, " channels but the filter, of shape ", filter_shape, ", takes ", filter_in));
+      return absl::InvalidArgumentError(absl::StrCat("the input has ", in, " channels but the filter, of shape ",
+                                                     filter_shape, ", takes ", filter_in));
     }
-    if (!CheckedMul(in, filter_out, &out)) return absl::InvalidArgumentError(absl::StrCat("a filter of shape ", filter_shape, " gives too many channels"));
+    if (!CheckedMul(in, filter_out, &out))
+      return absl::InvalidArgumentError(absl::StrCat("a filter of shape ", filter_shape, " gives too many channels"));
     return Channels{out, in};
   }
   if (filter_in == 0 || in % filter_in != 0 || (kind == ConvKind::kUngrouped && in != filter_in)) {
-    return absl::InvalidArgumentError(absl::StrCat("the input has ", in, " channels, which the filter, of shape ", filter_shape,
-                                                   ", cannot take: the last dimension but one must be ",
-                                                   kind == ConvKind::kUngrouped ? "that number" : "a divisor of that number"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("the input has ", in, " channels, which the filter, of shape ", filter_shape,
+                     ", cannot take: the last dimension but one must be ",
+                     kind == ConvKind::kUngrouped ? "that number" : "a divisor of that number"));
   }
   const int64_t groups = in / filter_in;
   if (groups > 0 && filter_out % groups != 0) {
@@ -48,7 +52,8 @@ absl::Status CheckFilterWindow(ConvKind kind, const WindowAttrs& window, const S
 
 absl::Status CheckRanks(const WindowAttrs& window, int input_rank, int filter_rank, absl::string_view shapes) {
   if (input_rank == window.rank() && filter_rank == window.rank()) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("input and filter must have rank ", window.rank(), " but have the shapes ", shapes));
+  return absl::InvalidArgumentError(
+      absl::StrCat("input and filter must have rank ", window.rank(), " but have the shapes ", shapes));
 }
 
 // Depthwise kernels of the original know one stride only.
@@ -79,7 +84,8 @@ absl::Status ConvShape(ShapeContext& c, ConvKind kind, int spatial) {
     c.set_output(0, PartialShape::Known(geometry.output));
     return absl::OkStatus();
   }
-  const int64_t in = input.dim(window.channel_dim()), filter_in = filter.dim(spatial), filter_out = filter.dim(spatial + 1);
+  const int64_t in = input.dim(window.channel_dim()), filter_in = filter.dim(spatial),
+                filter_out = filter.dim(spatial + 1);
   if (IsKnownDim(in) && IsKnownDim(filter_in) && IsKnownDim(filter_out)) {
     THALWEG_RETURN_IF_ERROR(FitChannels(kind, in, filter_in, filter_out, filter.ToString()).status());
   }
@@ -88,30 +94,37 @@ absl::Status ConvShape(ShapeContext& c, ConvKind kind, int spatial) {
   THALWEG_ASSIGN_OR_RETURN(dims[window.channel_dim()], OutputChannels(kind, filter, spatial));
   for (int i = 0; i < spatial; ++i) {
     const int d = window.spatial_dim(i);
-    if (filter.dim(i) == 0) return absl::InvalidArgumentError(absl::StrCat("the filter must not be empty but has shape ", filter.ToString()));
+    if (filter.dim(i) == 0)
+      return absl::InvalidArgumentError(absl::StrCat("the filter must not be empty but has shape ", filter.ToString()));
     THALWEG_ASSIGN_OR_RETURN(dims[d], WindowedDim(input.dim(d), filter.dim(i), window.dims[i], window.padding));
   }
   c.set_output(0, PartialShape::OfDims(std::move(dims)));
   return absl::OkStatus();
 }
 
-// Two operations per multiply-add, of which every output element takes as many as the filter has elements per output channel.
+// Two operations per multiply-add, of which every output element takes as many as the filter has elements per output
+// channel.
 NodeCost CostWithTaps(const CostContext& c, int last_tap_dim) {
   NodeCost cost = CopyCost(c);
   double taps = 1;
   const PartialShape& filter = c.input(1);
-  for (int i = 0; i <= last_tap_dim && i < filter.rank(); ++i) taps *= IsKnownDim(filter.dim(i)) ? static_cast<double>(filter.dim(i)) : 1;
+  for (int i = 0; i <= last_tap_dim && i < filter.rank(); ++i)
+    taps *= IsKnownDim(filter.dim(i)) ? static_cast<double>(filter.dim(i)) : 1;
   cost.flops = 2 * taps * c.OutputElements(0);
   return cost;
 }
 
 }  // namespace
 
-absl::StatusOr<ConvGeometry> FitConvolution(const WindowAttrs& window, ConvKind kind, const Shape& input, const Shape& filter) {
-  THALWEG_RETURN_IF_ERROR(CheckRanks(window, input.rank(), filter.rank(), absl::StrCat(input.ToString(), " and ", filter.ToString())));
+absl::StatusOr<ConvGeometry> FitConvolution(const WindowAttrs& window, ConvKind kind, const Shape& input,
+                                            const Shape& filter) {
+  THALWEG_RETURN_IF_ERROR(
+      CheckRanks(window, input.rank(), filter.rank(), absl::StrCat(input.ToString(), " and ", filter.ToString())));
   if (kind == ConvKind::kDepthwise) THALWEG_RETURN_IF_ERROR(CheckDepthwiseAttrs(window));
   THALWEG_RETURN_IF_ERROR(CheckFilterWindow(kind, window, filter));
-  THALWEG_ASSIGN_OR_RETURN(const Channels channels, FitChannels(kind, input.dim(window.channel_dim()), filter.dim(window.spatial), filter.dim(window.spatial + 1), filter.ToString()));
+  THALWEG_ASSIGN_OR_RETURN(const Channels channels,
+                           FitChannels(kind, input.dim(window.channel_dim()), filter.dim(window.spatial),
+                                       filter.dim(window.spatial + 1), filter.ToString()));
   ConvGeometry g;
   g.problem.spatial = window.spatial;
   g.problem.batch = input.dim(0);
@@ -123,8 +136,10 @@ absl::StatusOr<ConvGeometry> FitConvolution(const WindowAttrs& window, ConvKind 
   out[window.channel_dim()] = channels.out;
   for (int i = 0; i < window.spatial; ++i) {
     const int d = window.spatial_dim(i);
-    THALWEG_ASSIGN_OR_RETURN(const WindowFit fit, FitWindow(input.dim(d), filter.dim(i), window.dims[i], window.padding));
-    g.problem.dims[i] = {input.dim(d), fit.out, filter.dim(i), window.dims[i].stride, window.dims[i].dilation, fit.pad_before, fit.pad_after};
+    THALWEG_ASSIGN_OR_RETURN(const WindowFit fit,
+                             FitWindow(input.dim(d), filter.dim(i), window.dims[i], window.padding));
+    g.problem.dims[i] = {input.dim(d),   fit.out,      filter.dim(i), window.dims[i].stride, window.dims[i].dilation,
+                         fit.pad_before, fit.pad_after};
     out[d] = fit.out;
   }
   THALWEG_ASSIGN_OR_RETURN(g.output, Shape::Make(out));

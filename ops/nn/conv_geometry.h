@@ -1,5 +1,5 @@
-// From the attributes and shapes of a convolution node to the problem that the numeric code solves. Pure functions, used by
-// kernels, shape functions and cost functions.
+// From the attributes and shapes of a convolution node to the problem that the numeric code solves. Pure functions,
+// used by kernels, shape functions and cost functions.
 #pragma once
 
 #include "absl/status/statusor.h"
@@ -20,7 +20,8 @@ struct ConvGeometry {
   bool trivial = false;         // the output is empty or all zeros before anything is added to it
 };
 
-absl::StatusOr<ConvGeometry> FitConvolution(const WindowAttrs& window, ConvKind kind, const Shape& input, const Shape& filter);
+absl::StatusOr<ConvGeometry> FitConvolution(const WindowAttrs& window, ConvKind kind, const Shape& input,
+                                            const Shape& filter);
 
 // Shape and cost functions: 2-D convolutions (also their fused forms), 3-D and depthwise ones.
 absl::Status Conv2DShape(ShapeContext& c);

@@ -26,11 +26,15 @@ template <typename T>
 class PatchReader {
  public:
   PatchReader(const ConvProblem& p, const T* image, int64_t first_channel)
-      : dims_(ThreeDims(p)), pixel_(p.in_channels), channels_(p.in_channels / p.groups), image_(image + first_channel) {}
+      : dims_(ThreeDims(p)),
+        pixel_(p.in_channels),
+        channels_(p.in_channels / p.groups),
+        image_(image + first_channel) {}
 
   // The patch of output position `position`: window positions in order, each with the channels of the group.
   T* Read(int64_t position, T* out) const {
-    const int64_t x = position % dims_[2].out, y = position / dims_[2].out % dims_[1].out, z = position / dims_[2].out / dims_[1].out;
+    const int64_t x = position % dims_[2].out, y = position / dims_[2].out % dims_[1].out,
+                  z = position / dims_[2].out / dims_[1].out;
     for (int64_t kz = 0; kz < dims_[0].window; ++kz) {
       const int64_t iz = At(dims_[0], z, kz);
       for (int64_t ky = 0; ky < dims_[1].window; ++ky) {
@@ -67,7 +71,8 @@ bool PatchesAreInput(const ConvProblem& p) {
 
 // Output positions [begin, end) of one image. `patches` has room for them.
 template <typename T>
-absl::Status ConvolvePositions(const ConvProblem& p, const T* image, const T* filter, int64_t begin, int64_t end, T* patches, T* out) {
+absl::Status ConvolvePositions(const ConvProblem& p, const T* image, const T* filter, int64_t begin, int64_t end,
+                               T* patches, T* out) {
   const int64_t channels = p.in_channels / p.groups, out_channels = p.out_channels / p.groups;
   GemmArgs<T> gemm;
   gemm.m = end - begin;
@@ -95,11 +100,13 @@ absl::Status ConvolvePositions(const ConvProblem& p, const T* image, const T* fi
 }  // namespace
 
 template <typename T>
-absl::Status PatchConvolution(KernelContext& ctx, const ConvProblem& p, const T* in, const T* filter, const Epilogue<T>& epilogue, T* out) {
+absl::Status PatchConvolution(KernelContext& ctx, const ConvProblem& p, const T* in, const T* filter,
+                              const Epilogue<T>& epilogue, T* out) {
   const int64_t depth = p.FilterTaps() * (p.in_channels / p.groups);
   const int64_t in_image = p.dims[0].in * p.dims[1].in * p.dims[2].in * p.in_channels;
   const int64_t positions = p.Positions();
-  const int64_t per_task = std::clamp<int64_t>(kPatchBytes / static_cast<int64_t>(sizeof(T)) / depth, 16, std::max<int64_t>(positions, 16));
+  const int64_t per_task =
+      std::clamp<int64_t>(kPatchBytes / static_cast<int64_t>(sizeof(T)) / depth, 16, std::max<int64_t>(positions, 16));
   const int64_t tasks_per_image = (positions + per_task - 1) / per_task;
   const double nanos = GemmNanos(DTypeOf<T>::value, per_task, p.out_channels, depth);
   FirstError error;
@@ -110,7 +117,8 @@ absl::Status PatchConvolution(KernelContext& ctx, const ConvProblem& p, const T*
     for (int64_t task = begin; task < end && !ctx.step().cancelled(); ++task) {
       const int64_t image = task / tasks_per_image, first = task % tasks_per_image * per_task;
       const int64_t last = std::min(first + per_task, positions);
-      error.Update(ConvolvePositions(p, in + image * in_image, filter, first, last, static_cast<T*>(patches->mutable_raw()),
+      error.Update(ConvolvePositions(p, in + image * in_image, filter, first, last,
+                                     static_cast<T*>(patches->mutable_raw()),
                                      out + image * positions * p.out_channels));
       if constexpr (!std::is_integral_v<T>) {
         ApplyEpilogue(epilogue, image * positions + first, image * positions + last, p.out_channels, out);
@@ -120,8 +128,11 @@ absl::Status PatchConvolution(KernelContext& ctx, const ConvProblem& p, const T*
   return error.status();
 }
 
-template absl::Status PatchConvolution<float>(KernelContext&, const ConvProblem&, const float*, const float*, const Epilogue<float>&, float*);
-template absl::Status PatchConvolution<double>(KernelContext&, const ConvProblem&, const double*, const double*, const Epilogue<double>&, double*);
-template absl::Status PatchConvolution<int32_t>(KernelContext&, const ConvProblem&, const int32_t*, const int32_t*, const Epilogue<int32_t>&, int32_t*);
+template absl::Status PatchConvolution<float>(KernelContext&, const ConvProblem&, const float*, const float*,
+                                              const Epilogue<float>&, float*);
+template absl::Status PatchConvolution<double>(KernelContext&, const ConvProblem&, const double*, const double*,
+                                               const Epilogue<double>&, double*);
+template absl::Status PatchConvolution<int32_t>(KernelContext&, const ConvProblem&, const int32_t*, const int32_t*,
+                                                const Epilogue<int32_t>&, int32_t*);
 
 }  // namespace thalweg

@@ -35,7 +35,8 @@ struct ConvPlan {
   double nanos_per_task = 0;
 
   int64_t num_tasks() const {
-    return rows.empty() ? (problem.batch + images_per_task - 1) / images_per_task : problem.batch * static_cast<int64_t>(rows.size());
+    return rows.empty() ? (problem.batch + images_per_task - 1) / images_per_task
+                        : problem.batch * static_cast<int64_t>(rows.size());
   }
 };
 
@@ -55,7 +56,8 @@ double MultiplyAdds(const ConvProblem& p) {
 }
 
 double OutputBytes(const ConvProblem& p) {
-  return sizeof(float) * static_cast<double>(p.batch) * static_cast<double>(p.Positions()) * static_cast<double>(p.out_channels);
+  return sizeof(float) * static_cast<double>(p.batch) * static_cast<double>(p.Positions()) *
+         static_cast<double>(p.out_channels);
 }
 
 int64_t RowElements(const ConvProblem& p, int64_t ConvProblem::Dim::*size, int64_t channels) {
@@ -69,7 +71,8 @@ ConvProblem WithBatch(ConvProblem p, int64_t batch) {
   return p;
 }
 
-// How many images a task gets, and into how many pieces each image is cut (more than one only if a task gets one image).
+// How many images a task gets, and into how many pieces each image is cut (more than one only if a task gets one
+// image).
 struct Split {
   int64_t images_per_task = 1;
   int64_t row_pieces = 1;
@@ -116,7 +119,8 @@ void PlanRows(int64_t pieces, ConvPlan* plan) {
     ConvRows piece{begin, end - begin, 0, nullptr};
     ConvProblem part;
     if (!RowProblem(p, begin, end, &part, &piece.first_in)) return;
-    const auto same = std::find_if(compiled.begin(), compiled.end(), [&](const auto& entry) { return entry.first == part; });
+    const auto same =
+        std::find_if(compiled.begin(), compiled.end(), [&](const auto& entry) { return entry.first == part; });
     if (same != compiled.end()) {
       piece.convolution = same->second;
     } else {
@@ -149,11 +153,13 @@ FloatConvolver::PlanPtr FloatConvolver::Lookup(const ConvProblem& problem, int t
   return nullptr;
 }
 
-absl::StatusOr<Tensor> FloatConvolver::PackedFilter(KernelContext& ctx, const Convolution& convolution, const Tensor& filter) {
+absl::StatusOr<Tensor> FloatConvolver::PackedFilter(KernelContext& ctx, const Convolution& convolution,
+                                                    const Tensor& filter) {
   {
     std::lock_guard<std::mutex> lock(mutex_);
     for (const PlanPtr& plan : plans_) {
-      if (plan->images && plan->packed_filter.initialized() && plan->images->SamePacking(convolution)) return plan->packed_filter;
+      if (plan->images && plan->packed_filter.initialized() && plan->images->SamePacking(convolution))
+        return plan->packed_filter;
     }
   }
   THALWEG_ASSIGN_OR_RETURN(Tensor packed, ctx.AllocateTemp(DType::kUInt8, Shape::Of({convolution.packed_bytes()})));
@@ -162,8 +168,8 @@ absl::StatusOr<Tensor> FloatConvolver::PackedFilter(KernelContext& ctx, const Co
   return packed;
 }
 
-absl::StatusOr<FloatConvolver::PlanPtr> FloatConvolver::MakePlan(KernelContext& ctx, const ConvProblem& problem, bool small_pieces,
-                                                                 const Tensor& filter) {
+absl::StatusOr<FloatConvolver::PlanPtr> FloatConvolver::MakePlan(KernelContext& ctx, const ConvProblem& problem,
+                                                                 bool small_pieces, const Tensor& filter) {
   auto plan = std::make_shared<ConvPlan>();
   plan->problem = problem;
   plan->threads = ctx.step().num_threads();
@@ -171,7 +177,8 @@ absl::StatusOr<FloatConvolver::PlanPtr> FloatConvolver::MakePlan(KernelContext& 
   const Split split = ChooseSplit(problem, plan->threads, small_pieces);
   plan->images_per_task = split.images_per_task;
   absl::StatusOr<ConvolutionPtr> whole = Convolution::Create(WithBatch(problem, split.images_per_task));
-  if (absl::IsUnimplemented(whole.status())) return plan;  // without `images`: remembered, so that it is not tried again
+  if (absl::IsUnimplemented(whole.status()))
+    return plan;  // without `images`: remembered, so that it is not tried again
   THALWEG_RETURN_IF_ERROR(whole.status());
   plan->images = *std::move(whole);
   if (const int64_t rest = problem.batch % split.images_per_task; rest != 0) {
@@ -186,8 +193,8 @@ absl::StatusOr<FloatConvolver::PlanPtr> FloatConvolver::MakePlan(KernelContext& 
   return plan;
 }
 
-absl::StatusOr<FloatConvolver::PlanPtr> FloatConvolver::FindPlan(KernelContext& ctx, const ConvProblem& problem, bool small_pieces,
-                                                                 const Tensor& filter) {
+absl::StatusOr<FloatConvolver::PlanPtr> FloatConvolver::FindPlan(KernelContext& ctx, const ConvProblem& problem,
+                                                                 bool small_pieces, const Tensor& filter) {
   if (PlanPtr plan = Lookup(problem, ctx.step().num_threads(), small_pieces)) return plan;
   // Two steps may both get here; then both make a plan, which costs time once and is otherwise harmless.
   THALWEG_ASSIGN_OR_RETURN(PlanPtr plan, MakePlan(ctx, problem, small_pieces, filter));

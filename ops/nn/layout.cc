@@ -32,7 +32,8 @@ struct Bytes16 {
   uint64_t half[2];
 };
 
-void Transpose(KernelContext& ctx, size_t element, int64_t batch, int64_t rows, int64_t cols, const void* in, void* out) {
+void Transpose(KernelContext& ctx, size_t element, int64_t batch, int64_t rows, int64_t cols, const void* in,
+               void* out) {
   if (batch * rows * cols == 0) return;
   const auto run = [&](auto zero) {
     using T = decltype(zero);
@@ -63,7 +64,8 @@ Shape ChannelsFirstShape(const Shape& channels_last) { return MoveDim(channels_l
 
 absl::StatusOr<Tensor> ToChannelsLast(KernelContext& ctx, const Tensor& t) {
   THALWEG_ASSIGN_OR_RETURN(Tensor out, ctx.AllocateTemp(t.dtype(), ChannelsLastShape(t.shape())));
-  Transpose(ctx, DTypeSize(t.dtype()), t.dim(0), t.dim(1), t.shape().NumElements(2, t.rank()), t.raw(), out.mutable_raw());
+  Transpose(ctx, DTypeSize(t.dtype()), t.dim(0), t.dim(1), t.shape().NumElements(2, t.rank()), t.raw(),
+            out.mutable_raw());
   return out;
 }
 

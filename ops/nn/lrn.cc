@@ -22,8 +22,8 @@ struct LrnParameters {
   float bias = 1, alpha = 1, beta = 0.5;
 };
 
-// sum[c] = the sum of in^2 over channels [c - radius, c + radius]. Each sum is built anew: a running sum would carry the
-// rounding of large neighbours along.
+// sum[c] = the sum of in^2 over channels [c - radius, c + radius]. Each sum is built anew: a running sum would carry
+// the rounding of large neighbours along.
 THALWEG_CLONES void SumSquares(const float* in, int64_t channels, int64_t radius, float* sum) {
   std::fill_n(sum, channels, 0.0f);
   for (int64_t shift = -radius; shift <= radius; ++shift) {
@@ -36,7 +36,8 @@ THALWEG_CLONES void SumSquares(const float* in, int64_t channels, int64_t radius
 THALWEG_CLONES void Divide(const float* in, const float* sum, const LrnParameters& p, int64_t channels, float* out) {
   const float bias = p.bias, alpha = p.alpha, beta = p.beta;
 #pragma GCC ivdep
-  for (int64_t c = 0; c < channels; ++c) out[c] = in[c] * vector_math::Exp(-beta * vector_math::Log(bias + alpha * sum[c]));
+  for (int64_t c = 0; c < channels; ++c)
+    out[c] = in[c] * vector_math::Exp(-beta * vector_math::Log(bias + alpha * sum[c]));
 }
 
 class LrnKernel final : public Kernel {
@@ -57,7 +58,9 @@ class LrnKernel final : public Kernel {
 
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& input = ctx.input(0);
-    if (input.rank() != 4) return absl::InvalidArgumentError(absl::StrCat("the input must have rank 4 but has shape ", input.shape().ToString()));
+    if (input.rank() != 4)
+      return absl::InvalidArgumentError(
+          absl::StrCat("the input must have rank 4 but has shape ", input.shape().ToString()));
     THALWEG_ASSIGN_OR_RETURN(const Tensor in, ToComputing(ctx, input));
     THALWEG_ASSIGN_OR_RETURN(ComputedOutput output, ComputedOutput::Allocate(ctx, 0, input.shape()));
     const int64_t channels = input.dim(3);
@@ -98,7 +101,8 @@ NodeCost LrnCost(const CostContext& c) {
 void RegisterLrnOps(OpLibrary& lib) {
   lib.schemas
       .Add("LRN(input: T) -> output: T",
-           "depth_radius: int = 5; bias: float = 1.0; alpha: float = 1.0; beta: float = 0.5; T: {half, bfloat16, float} = float")
+           "depth_radius: int = 5; bias: float = 1.0; alpha: float = 1.0; beta: float = 0.5; T: {half, bfloat16, "
+           "float} = float")
       .Shape(LrnShape)
       .Cost(LrnCost);
   lib.kernels.Add("LRN", "cpu", MakeFallibleKernel<LrnKernel>).Type<float, half, bfloat16>("T");

@@ -1,8 +1,8 @@
 // MaxPool, MaxPoolV2 and AvgPool.
 //
-// Kernels run over channels-last images, one output row per task, with the channels as the inner loop. As in TensorFlow a
-// window of MaxPool starts from the lowest finite value of the type, so it never yields NaN or -inf; one that extends along
-// channels starts from its first element.
+// Kernels run over channels-last images, one output row per task, with the channels as the inner loop. As in TensorFlow
+// a window of MaxPool starts from the lowest finite value of the type, so it never yields NaN or -inf; one that extends
+// along channels starts from its first element.
 #include <algorithm>
 #include <limits>
 #include <memory>
@@ -41,8 +41,9 @@ absl::Status FitChannelWindow(PoolKind kind, const WindowAttrs& window, int64_t 
     return absl::UnimplementedError("pooling over channels and over rows or columns at once is not supported");
   }
   if (window.channels.size != window.channels.stride || channels % window.channels.size != 0) {
-    return absl::UnimplementedError(absl::StrCat("pooling over channels needs a stride equal to the window and a divisor of the ", channels,
-                                                 " channels; window and stride are ", window.channels.size, " and ", window.channels.stride));
+    return absl::UnimplementedError(
+        absl::StrCat("pooling over channels needs a stride equal to the window and a divisor of the ", channels,
+                     " channels; window and stride are ", window.channels.size, " and ", window.channels.stride));
   }
   return absl::OkStatus();
 }
@@ -59,7 +60,8 @@ absl::StatusOr<PoolDim> FitPoolDim(const WindowAttrs& window, int i, int64_t in)
 
 absl::StatusOr<PoolGeometry> FitPool(PoolKind kind, const WindowAttrs& window, const Shape& input) {
   if (input.rank() != window.rank()) {
-    return absl::InvalidArgumentError(absl::StrCat("the input of a pool must have rank ", window.rank(), " but has shape ", input.ToString()));
+    return absl::InvalidArgumentError(
+        absl::StrCat("the input of a pool must have rank ", window.rank(), " but has shape ", input.ToString()));
   }
   PoolGeometry g;
   g.batch = input.dim(0);
@@ -121,7 +123,8 @@ void PoolRow(const PoolGeometry& g, const T* image, int64_t row, T initial, T* o
     const Range xs = WindowRange(g.x, ox);
     std::fill_n(out, g.channels, initial);
     for (int64_t y = ys.begin; y < ys.end; ++y) {
-      for (int64_t x = xs.begin; x < xs.end; ++x) Reducer<T>::Add(image + (y * g.x.in + x) * g.channels, g.channels, out);
+      for (int64_t x = xs.begin; x < xs.end; ++x)
+        Reducer<T>::Add(image + (y * g.x.in + x) * g.channels, g.channels, out);
     }
     Reducer<T>::Finish((ys.end - ys.begin) * (xs.end - xs.begin), g.channels, out);
   }
@@ -183,7 +186,8 @@ class PoolKernel final : public Kernel {
     for (int i = 0; i < 2; ++i) {
       const Tensor& t = ctx.input(i + 1);
       if (t.rank() != 1 || t.dim(0) != 4) {
-        return absl::InvalidArgumentError(absl::StrCat(i == 0 ? "ksize" : "strides", " must be a vector of 4 but has shape ", t.shape().ToString()));
+        return absl::InvalidArgumentError(
+            absl::StrCat(i == 0 ? "ksize" : "strides", " must be a vector of 4 but has shape ", t.shape().ToString()));
       }
       lists[i].assign(t.flat<int32_t>().begin(), t.flat<int32_t>().end());
     }
@@ -199,13 +203,15 @@ class PoolKernel final : public Kernel {
     const T* pixels = static_cast<const T*>(in.raw());
     if (g.channel_window > 1) {
       const int64_t length = g.channel_window;
-      ctx.ParallelFor(g.output.num_elements(), 0.5 * static_cast<double>(length),
-                      [&](int64_t begin, int64_t end) { MaxOverChannels(pixels + begin * length, end - begin, length, out + begin); });
+      ctx.ParallelFor(g.output.num_elements(), 0.5 * static_cast<double>(length), [&](int64_t begin, int64_t end) {
+        MaxOverChannels(pixels + begin * length, end - begin, length, out + begin);
+      });
       return absl::OkStatus();
     }
     const int64_t image = g.y.in * g.x.in * g.channels, row = g.x.out * g.channels;
     const T initial = kKind == PoolKind::kMax ? LowestOf<T>(ctx.input_dtype(0)) : T(0);
-    const double nanos = 0.1 * static_cast<double>(row) * static_cast<double>(g.y.window) * static_cast<double>(g.x.window);
+    const double nanos =
+        0.1 * static_cast<double>(row) * static_cast<double>(g.y.window) * static_cast<double>(g.x.window);
     ctx.ParallelFor(g.batch * g.y.out, nanos, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end && !ctx.step().cancelled(); ++i) {
         const T* source = pixels + i / g.y.out * image;
@@ -237,7 +243,8 @@ absl::Status PoolShapeWith(ShapeContext& c, PoolKind kind, const WindowAttrs& wi
   } else {
     for (int i = 0; i < window.spatial; ++i) {
       const int d = window.spatial_dim(i);
-      THALWEG_ASSIGN_OR_RETURN(const int64_t size, WindowedDim(input.dim(d), window.dims[i].size, window.dims[i], window.padding));
+      THALWEG_ASSIGN_OR_RETURN(const int64_t size,
+                               WindowedDim(input.dim(d), window.dims[i].size, window.dims[i], window.padding));
       out.set_dim(d, size);
     }
   }
@@ -272,7 +279,8 @@ absl::Status MaxPoolV2Shape(ShapeContext& c) {
 NodeCost PoolCost(const CostContext& c) {
   NodeCost cost = CopyCost(c);
   double window = 1;
-  for (int64_t k : c.attrs().GetOr<std::vector<int64_t>>("ksize", {2, 2})) window *= static_cast<double>(std::max<int64_t>(k, 1));
+  for (int64_t k : c.attrs().GetOr<std::vector<int64_t>>("ksize", {2, 2}))
+    window *= static_cast<double>(std::max<int64_t>(k, 1));
   cost.flops = window * c.OutputElements(0);
   return cost;
 }
@@ -299,7 +307,8 @@ void AddMaxPools(OpLibrary& lib, absl::string_view op) {
 void RegisterPoolOps(OpLibrary& lib) {
   lib.schemas
       .Add("MaxPool(input: T) -> output: T",
-           "T: {half, bfloat16, float, double, int32, int64, uint8, int16, int8, uint16, qint8} = float; ksize: list(int) >= 4; "
+           "T: {half, bfloat16, float, double, int32, int64, uint8, int16, int8, uint16, qint8} = float; ksize: "
+           "list(int) >= 4; "
            "strides: list(int) >= 4; padding: {\"SAME\", \"VALID\", \"EXPLICIT\"}; explicit_paddings: list(int) = []; "
            "data_format: {\"NHWC\", \"NCHW\", \"NCHW_VECT_C\"} = \"NHWC\"")
       .Shape(PoolShape<PoolKind::kMax>)
@@ -316,7 +325,8 @@ void RegisterPoolOps(OpLibrary& lib) {
 
   lib.schemas
       .Add("AvgPool(value: T) -> output: T",
-           "ksize: list(int) >= 4; strides: list(int) >= 4; padding: {\"SAME\", \"VALID\"}; data_format: {\"NHWC\", \"NCHW\"} = \"NHWC\"; "
+           "ksize: list(int) >= 4; strides: list(int) >= 4; padding: {\"SAME\", \"VALID\"}; data_format: {\"NHWC\", "
+           "\"NCHW\"} = \"NHWC\"; "
            "T: {half, bfloat16, float, double}")
       .Shape(PoolShape<PoolKind::kAverage>)
       .Cost(PoolCost);

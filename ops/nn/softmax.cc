@@ -64,7 +64,8 @@ THALWEG_CLONES void Shift(const T* in, T shift, T log_sum, int64_t n, T* out) {
   for (int64_t k = 0; k < n; ++k) out[k] = (in[k] - shift) - log_sum;
 }
 
-// One row; `out` may be `in`. A row with NaN, with +inf, or of -inf only becomes NaN: the shifted elements hold inf - inf.
+// One row; `out` may be `in`. A row with NaN, with +inf, or of -inf only becomes NaN: the shifted elements hold inf -
+// inf.
 template <typename T>
 void SoftmaxRow(const T* in, int64_t n, T* out) {
   const T sum = ExpShifted(in, Largest(in, n), n, out);
@@ -84,13 +85,17 @@ class SoftmaxKernel final : public Kernel {
  public:
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& logits = ctx.input(0);
-    if (logits.rank() < 1) return absl::InvalidArgumentError(absl::StrCat("logits must have at least rank 1 but have shape ", logits.shape().ToString()));
+    if (logits.rank() < 1)
+      return absl::InvalidArgumentError(
+          absl::StrCat("logits must have at least rank 1 but have shape ", logits.shape().ToString()));
     const int64_t columns = logits.dim(logits.rank() - 1);
     if (logits.dtype() == DTypeOf<T>::value) {
       // LogSoftmax reads its input once more after writing.
-      absl::StatusOr<Tensor*> output = kLog ? ctx.AllocateOutput(0, logits.shape()) : ctx.ForwardOrAllocateOutput({0}, 0, logits.shape());
+      absl::StatusOr<Tensor*> output =
+          kLog ? ctx.AllocateOutput(0, logits.shape()) : ctx.ForwardOrAllocateOutput({0}, 0, logits.shape());
       THALWEG_RETURN_IF_ERROR(output.status());
-      Run(ctx, static_cast<const T*>(logits.raw()), logits.num_elements(), columns, static_cast<T*>((*output)->mutable_raw()));
+      Run(ctx, static_cast<const T*>(logits.raw()), logits.num_elements(), columns,
+          static_cast<T*>((*output)->mutable_raw()));
       return absl::OkStatus();
     }
     THALWEG_ASSIGN_OR_RETURN(const Tensor in, ToComputing(ctx, logits));
@@ -120,8 +125,12 @@ absl::Status SoftmaxShape(ShapeContext& c) {
 }  // namespace
 
 void RegisterSoftmaxOps(OpLibrary& lib) {
-  lib.schemas.Add("Softmax(logits: T) -> softmax: T", "T: {half, bfloat16, float, double}").Shape(SoftmaxShape).Cost(ElementwiseCost<14>);
-  lib.schemas.Add("LogSoftmax(logits: T) -> logsoftmax: T", "T: {half, bfloat16, float, double}").Shape(SoftmaxShape).Cost(ElementwiseCost<14>);
+  lib.schemas.Add("Softmax(logits: T) -> softmax: T", "T: {half, bfloat16, float, double}")
+      .Shape(SoftmaxShape)
+      .Cost(ElementwiseCost<14>);
+  lib.schemas.Add("LogSoftmax(logits: T) -> logsoftmax: T", "T: {half, bfloat16, float, double}")
+      .Shape(SoftmaxShape)
+      .Cost(ElementwiseCost<14>);
   lib.kernels.Add("Softmax", "cpu", MakeKernel<SoftmaxKernel<float, false>>).Type<float, half, bfloat16>("T");
   lib.kernels.Add("Softmax", "cpu", MakeKernel<SoftmaxKernel<double, false>>).Type<double>("T");
   lib.kernels.Add("LogSoftmax", "cpu", MakeKernel<SoftmaxKernel<float, true>>).Type<float, half, bfloat16>("T");

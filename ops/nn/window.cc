@@ -17,11 +17,13 @@ std::string ListString(absl::Span<const int64_t> values) { return absl::StrCat("
 // A list with one number per dimension of the image, each from `least` up to 2^31 - 1.
 absl::Status CheckList(absl::string_view name, absl::Span<const int64_t> values, size_t length, int64_t least) {
   if (values.size() != length) {
-    return absl::InvalidArgumentError(absl::StrCat(name, " must have ", length, " numbers, one per dimension, but is ", ListString(values)));
+    return absl::InvalidArgumentError(
+        absl::StrCat(name, " must have ", length, " numbers, one per dimension, but is ", ListString(values)));
   }
   for (int64_t v : values) {
     if (v < least || v > kLargest) {
-      return absl::InvalidArgumentError(absl::StrCat(name, " must be between ", least, " and 2^31 - 1 but is ", ListString(values)));
+      return absl::InvalidArgumentError(
+          absl::StrCat(name, " must be between ", least, " and 2^31 - 1 but is ", ListString(values)));
     }
   }
   return absl::OkStatus();
@@ -29,7 +31,8 @@ absl::Status CheckList(absl::string_view name, absl::Span<const int64_t> values,
 
 absl::Status RequireOnes(absl::string_view name, absl::Span<const int64_t> values, const WindowAttrs& window) {
   if (values[0] == 1 && values[window.channel_dim()] == 1) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(name, " must be 1 along batch and channels but is ", ListString(values)));
+  return absl::InvalidArgumentError(
+      absl::StrCat(name, " must be 1 along batch and channels but is ", ListString(values)));
 }
 
 absl::Status ParseLayout(const NodeAttrs& attrs, WindowAttrs* window) {
@@ -53,7 +56,8 @@ absl::Status ParseExplicitPaddings(const NodeAttrs& attrs, WindowAttrs* window) 
   THALWEG_RETURN_IF_ERROR(CheckList("explicit_paddings", pads, 2 * window->rank(), 0));
   const int channel = window->channel_dim();
   if (pads[0] != 0 || pads[1] != 0 || pads[2 * channel] != 0 || pads[2 * channel + 1] != 0) {
-    return absl::InvalidArgumentError(absl::StrCat("explicit_paddings must be 0 along batch and channels but are ", ListString(pads)));
+    return absl::InvalidArgumentError(
+        absl::StrCat("explicit_paddings must be 0 along batch and channels but are ", ListString(pads)));
   }
   for (int i = 0; i < window->spatial; ++i) {
     window->dims[i].explicit_before = pads[2 * window->spatial_dim(i)];
@@ -118,15 +122,17 @@ absl::StatusOr<WindowAttrs> ParsePoolAttrs(const NodeAttrs& attrs, absl::Span<co
   window.batch = {.size = ksize[0], .stride = strides[0]};
   window.channels = {.size = ksize[channel], .stride = strides[channel]};
   if (window.batch.size != 1 || window.batch.stride != 1) {
-    return absl::UnimplementedError(absl::StrCat("pooling over the batch is not supported: ksize ", ListString(ksize), ", strides ", ListString(strides)));
+    return absl::UnimplementedError(absl::StrCat("pooling over the batch is not supported: ksize ", ListString(ksize),
+                                                 ", strides ", ListString(strides)));
   }
   for (int i = 0; i < window.spatial; ++i) {
     WindowDim& dim = window.dims[i];
     dim.size = ksize[window.spatial_dim(i)];
     dim.stride = strides[window.spatial_dim(i)];
     if (dim.explicit_before >= dim.size || dim.explicit_after >= dim.size) {
-      return absl::InvalidArgumentError(absl::StrCat("explicit_paddings (", dim.explicit_before, ", ", dim.explicit_after,
-                                                     ") must be smaller than the window, which is ", dim.size));
+      return absl::InvalidArgumentError(absl::StrCat("explicit_paddings (", dim.explicit_before, ", ",
+                                                     dim.explicit_after, ") must be smaller than the window, which is ",
+                                                     dim.size));
     }
   }
   return window;
@@ -135,7 +141,8 @@ absl::StatusOr<WindowAttrs> ParsePoolAttrs(const NodeAttrs& attrs, absl::Span<co
 absl::StatusOr<WindowFit> FitWindow(int64_t in, int64_t window, const WindowDim& dim, Padding padding) {
   int64_t extent, reach, needed;
   if (!DilatedExtent(window, dim.dilation, &extent)) {
-    return absl::InvalidArgumentError(absl::StrCat("a window of ", window, " with dilation ", dim.dilation, " is too large"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("a window of ", window, " with dilation ", dim.dilation, " is too large"));
   }
   WindowFit fit;
   if (padding == Padding::kSame) {
@@ -156,7 +163,8 @@ absl::StatusOr<WindowFit> FitWindow(int64_t in, int64_t window, const WindowDim&
   }
   if (fit.out == 0) return fit;
   if (!CheckedMul(fit.out - 1, dim.stride, &needed) || !CheckedAdd(needed, extent, &needed)) {
-    return absl::InvalidArgumentError(absl::StrCat("windows of ", extent, " with stride ", dim.stride, " over ", in, " reach too far"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("windows of ", extent, " with stride ", dim.stride, " over ", in, " reach too far"));
   }
   if (padding == Padding::kSame) fit.pad_before = needed > in ? (needed - in) / 2 : 0;
   fit.pad_after = needed - in - fit.pad_before;
@@ -169,7 +177,8 @@ absl::StatusOr<int64_t> WindowedDim(int64_t in, int64_t window, const WindowDim&
     THALWEG_ASSIGN_OR_RETURN(const WindowFit fit, FitWindow(in, window, dim, padding));
     return fit.out;
   }
-  if (dim.stride == 1 && (padding == Padding::kSame || (window == 1 && dim.explicit_before + dim.explicit_after == 0))) return in;
+  if (dim.stride == 1 && (padding == Padding::kSame || (window == 1 && dim.explicit_before + dim.explicit_after == 0)))
+    return in;
   if (padding == Padding::kSame && IsKnownDim(in)) return in / dim.stride + (in % dim.stride != 0 ? 1 : 0);
   return kUnknownDim;
 }

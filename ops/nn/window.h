@@ -1,8 +1,8 @@
-// Windows that slide over the spatial dimensions of an image: strides, dilations, padding and layout as convolutions and
-// pools declare them, and the arithmetic from input sizes to output sizes.
+// Windows that slide over the spatial dimensions of an image: strides, dilations, padding and layout as convolutions
+// and pools declare them, and the arithmetic from input sizes to output sizes.
 //
-// Pure functions; errors are InvalidArgument unless stated and name the attribute or sizes at fault. All sizes are checked 64-bit
-// arithmetic; attributes above 2^31 - 1 are refused.
+// Pure functions; errors are InvalidArgument unless stated and name the attribute or sizes at fault. All sizes are
+// checked 64-bit arithmetic; attributes above 2^31 - 1 are refused.
 #pragma once
 
 #include <cstdint>
@@ -41,11 +41,11 @@ struct WindowAttrs {
   int spatial_dim(int i) const { return channels_first ? i + 2 : i + 1; }
 };
 
-// Reads strides, padding, data_format, and where the op has them dilations, explicit_paddings and ksize. Batch and channels
-// must have stride, dilation and window 1 and no padding.
+// Reads strides, padding, data_format, and where the op has them dilations, explicit_paddings and ksize. Batch and
+// channels must have stride, dilation and window 1 and no padding.
 absl::StatusOr<WindowAttrs> ParseWindowAttrs(const NodeAttrs& attrs, int spatial);
-// The same for pools, whose windows may extend along channels (along the batch: Unimplemented); `ksize` and `strides` may come from inputs instead of
-// attributes (MaxPoolV2).
+// The same for pools, whose windows may extend along channels (along the batch: Unimplemented); `ksize` and `strides`
+// may come from inputs instead of attributes (MaxPoolV2).
 absl::StatusOr<WindowAttrs> ParsePoolAttrs(const NodeAttrs& attrs, absl::Span<const int64_t> ksize,
                                            absl::Span<const int64_t> strides);
 
