@@ -2,20 +2,26 @@
 
 #include "thalweg/ops/array/register.h"
 #include "thalweg/ops/boundary/register.h"
+#include "thalweg/ops/image/register.h"
+#include "thalweg/ops/linalg/register.h"
 #include "thalweg/ops/math/register.h"
+#include "thalweg/ops/nn/register.h"
 #include "thalweg/ops/sim/sim_kernels.h"
 #include "thalweg/ops/state/register.h"
 
 namespace thalweg {
 
 const OpLibrary& BuiltinOps() {
-  static const OpLibrary& library = [] () -> const OpLibrary& {
+  static const OpLibrary& library = []() -> const OpLibrary& {
     auto& lib = *new OpLibrary;
     RegisterArrayOps(lib);
     RegisterBoundaryOps(lib);
+    RegisterImageOps(lib);
+    RegisterLinalgOps(lib);
     RegisterMathOps(lib);
+    RegisterNnOps(lib);
     RegisterStateOps(lib);
-    RegisterSimKernels(lib);
+    RegisterSimKernels(lib);  // last: it copies the CPU kernels
     return lib;
   }();
   return library;

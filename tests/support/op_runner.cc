@@ -83,11 +83,19 @@ OpRunner::OpRunner(std::string op, std::string backend) : op_(std::move(op)), ba
 
 OpRunner& OpRunner::Input(Tensor tensor) {
   inputs_.push_back(std::move(tensor));
+  constant_.push_back(false);
+  return *this;
+}
+
+OpRunner& OpRunner::ConstantInput(Tensor tensor) {
+  Input(std::move(tensor));
+  constant_.back() = true;
   return *this;
 }
 
 OpRunner& OpRunner::ClearInputs() {
   inputs_.clear();
+  constant_.clear();
   return *this;
 }
 
@@ -121,6 +129,10 @@ absl::Status OpRunner::Resolve(Node* node) const {
   k.input_memory.assign(k.input_types.size(), MemoryKind::kHost);
   k.output_memory.assign(k.output_types.size(), MemoryKind::kHost);
   k.constant_inputs.resize(k.input_types.size());
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    if (!constant_[i]) continue;
+    THALWEG_ASSIGN_OR_RETURN(k.constant_inputs[i], inputs_[i].ToLiteral());
+  }
   THALWEG_ASSIGN_OR_RETURN(node->device, MakeTestDevice(backend_));
   k.device = node->device.get();
   THALWEG_ASSIGN_OR_RETURN(node->def, library.kernels.Find(k.node_attrs(), backend_));

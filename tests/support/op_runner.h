@@ -34,6 +34,8 @@ class OpRunner {
   }
   template <typename T>
   OpRunner& Scalar(T value) { return Input<T>({std::move(value)}, {}); }
+  // An input whose value the kernel knows when it is made, as it does for constants of a graph.
+  OpRunner& ConstantInput(Tensor tensor);
   // Forgets the inputs, keeps attributes and resources.
   OpRunner& ClearInputs();
 
@@ -68,6 +70,7 @@ class OpRunner {
   std::string op_;
   std::string backend_;
   std::vector<Tensor> inputs_;
+  std::vector<bool> constant_;  // per input
   AttrMap attrs_;
   FakeStep step_;
 };

@@ -1,0 +1,17 @@
+#include "thalweg/ops/nn/register.h"
+
+#include "thalweg/ops/nn/nn_ops.h"
+
+namespace thalweg {
+
+void RegisterNnOps(OpLibrary& lib) {
+  RegisterBatchNormOps(lib);
+  RegisterBiasOps(lib);
+  RegisterConvOps(lib);
+  RegisterConvBackpropOps(lib);
+  RegisterLrnOps(lib);
+  RegisterPoolOps(lib);
+  RegisterSoftmaxOps(lib);
+}
+
+}  // namespace thalweg
