@@ -23,7 +23,8 @@ std::string NodeNamedIn(absl::string_view message) {
 }  // namespace
 
 std::string AdviceForLoad(const std::string& graph, const absl::Status& status) {
-  if (absl::IsNotFound(status) && absl::StrContains(status.message(), graph)) return absl::StrCat("ls ", ShellQuote(FolderOf(graph)));
+  if (absl::IsNotFound(status) && absl::StrContains(status.message(), graph))
+    return absl::StrCat("ls ", ShellQuote(FolderOf(graph)));
   return absl::StrCat("thalweg inspect ", ShellQuote(graph), " --check");
 }
 

@@ -32,8 +32,8 @@ absl::StatusOr<NpyArray> TensorArchive::Read(absl::string_view key) const {
   const std::string with_suffix = absl::StrCat(key, ".npy");
   const std::string entry = zip_.Has(with_suffix) ? with_suffix : std::string(key);
   if (!zip_.Has(entry)) {
-    return absl::NotFoundError(absl::StrCat(path_, ": no array '", key, "'; there are: ",
-                                            Ellipsis(absl::StrJoin(keys(), ", "), kMaxKeyList)));
+    return absl::NotFoundError(
+        absl::StrCat(path_, ": no array '", key, "'; there are: ", Ellipsis(absl::StrJoin(keys(), ", "), kMaxKeyList)));
   }
   THALWEG_ASSIGN_OR_RETURN(const FileBytes content, zip_.Read(entry));
   return ParseNpy(content.bytes, content.owner, absl::StrCat(path_, "#", key));
@@ -59,7 +59,8 @@ absl::Status TensorWriter::Add(const std::string& key, const Tensor& tensor) {
   absl::StatusOr<std::unique_ptr<NpyFile>> file = NpyFromTensor(tensor);
   if (!file.ok()) return absl::Status(file.status().code(), absl::StrCat(key, ": ", file.status().message()));
   if (single_ != nullptr && !keys_.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat("'", path_, "' holds one array, but several values were fetched; write a .npz"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", path_, "' holds one array, but several values were fetched; write a .npz"));
   }
   keys_.push_back(key);
   const absl::string_view parts[] = {(*file)->header, (*file)->data};

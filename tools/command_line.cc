@@ -51,8 +51,10 @@ std::vector<std::string> AllSpellings(const std::vector<FlagSpec>& flags) {
   return names;
 }
 
-absl::Status LeftOver(const CommandSpec& spec, const std::vector<FlagSpec>& flags, const std::vector<std::string>& rest) {
-  const auto unknown = std::find_if(rest.begin(), rest.end(), [](const std::string& a) { return a.size() > 1 && a[0] == '-'; });
+absl::Status LeftOver(const CommandSpec& spec, const std::vector<FlagSpec>& flags,
+                      const std::vector<std::string>& rest) {
+  const auto unknown =
+      std::find_if(rest.begin(), rest.end(), [](const std::string& a) { return a.size() > 1 && a[0] == '-'; });
   if (unknown == rest.end()) {
     const std::string takes = spec.max_positional == 0 ? std::string("takes no arguments besides flags")
                                                        : absl::StrCat("takes only ", spec.positional);
@@ -61,8 +63,9 @@ absl::Status LeftOver(const CommandSpec& spec, const std::vector<FlagSpec>& flag
   }
   const std::string name = unknown->substr(0, unknown->find('='));
   const std::vector<std::string> nearest = NearestWords(name, AllSpellings(flags), 2);
-  return absl::InvalidArgumentError(absl::StrCat("unknown flag '", name, "' of thalweg ", spec.verb,
-                                                 nearest.empty() ? "" : absl::StrCat("; nearest: ", absl::StrJoin(nearest, ", "))));
+  return absl::InvalidArgumentError(
+      absl::StrCat("unknown flag '", name, "' of thalweg ", spec.verb,
+                   nearest.empty() ? "" : absl::StrCat("; nearest: ", absl::StrJoin(nearest, ", "))));
 }
 
 // A switch that was given a value ("--json=yes").
@@ -138,7 +141,8 @@ absl::StatusOr<Arguments> ParseArguments(const CommandSpec& spec, const std::vec
     if (options[i]->count() == 0) continue;
     std::vector<std::string> values = options[i]->results();
     if (absl::Status status = CheckSwitch(flags[i], values); !status.ok()) return status;
-    if (flags[i].kind == FlagKind::kOptionalValue) std::replace(values.begin(), values.end(), std::string(kOn), std::string());
+    if (flags[i].kind == FlagKind::kOptionalValue)
+      std::replace(values.begin(), values.end(), std::string(kOn), std::string());
     parsed.flags_.emplace_back(flags[i].name, std::move(values));
   }
   if (parsed.Has("help")) return parsed;
@@ -152,8 +156,8 @@ absl::StatusOr<Arguments> ParseArguments(const CommandSpec& spec, const std::vec
 }
 
 std::string HelpText(const CommandSpec& spec) {
-  std::string text = absl::StrCat("thalweg ", spec.verb, *spec.positional != '\0' ? " " : "", spec.positional, " [flags]\n",
-                                  spec.summary, "\n\n");
+  std::string text = absl::StrCat("thalweg ", spec.verb, *spec.positional != '\0' ? " " : "", spec.positional,
+                                  " [flags]\n", spec.summary, "\n\n");
   Table table({Table::Align::kLeft, Table::Align::kLeft});
   for (const FlagSpec& flag : WithCommonFlags(spec)) table.AddRow({FlagColumn(flag), flag.help});
   absl::StrAppend(&text, table.ToString("  "), "\n");

@@ -1,8 +1,8 @@
 // The command line: every verb describes itself in a table (CommandSpec), from which parsing and help are made.
 //
-// A flag given twice: the last wins, except repeated ones, which add up. `--flag value` and `--flag=value` are the same;
-// a switch takes no value; an optional value is given only as `--flag=value`.
-// Errors: InvalidArgument quotes the offending argument and names the nearest flag.
+// A flag given twice: the last wins, except repeated ones, which add up. `--flag value` and `--flag=value` are the
+// same; a switch takes no value; an optional value is given only as `--flag=value`. Errors: InvalidArgument quotes the
+// offending argument and names the nearest flag.
 #pragma once
 
 #include <optional>
@@ -25,16 +25,16 @@ enum class FlagKind {
 
 struct FlagSpec {
   FlagKind kind = FlagKind::kSwitch;
-  const char* name;         // long name without dashes; how Arguments are asked
-  const char* short_name;   // one letter, or ""
-  const char* value;        // placeholder of the value in the help; "" for switches
+  const char* name;        // long name without dashes; how Arguments are asked
+  const char* short_name;  // one letter, or ""
+  const char* value;       // placeholder of the value in the help; "" for switches
   const char* help;
 };
 
 struct CommandSpec {
   const char* verb;
   const char* summary;
-  const char* positional;   // "GRAPH", or "" for none
+  const char* positional;  // "GRAPH", or "" for none
   int min_positional = 0;
   int max_positional = 0;
   std::vector<FlagSpec> flags;

@@ -21,9 +21,11 @@ absl::StatusOr<Tolerance> ParseTolerance(absl::string_view text) {
   Tolerance tolerance;
   const bool ok = ParseDouble(parts.first, &tolerance.relative) && tolerance.relative >= 0;
   tolerance.absolute = tolerance.relative / 10;
-  const bool absolute_ok = parts.second.empty() || (ParseDouble(parts.second, &tolerance.absolute) && tolerance.absolute >= 0);
+  const bool absolute_ok =
+      parts.second.empty() || (ParseDouble(parts.second, &tolerance.absolute) && tolerance.absolute >= 0);
   if (ok && absolute_ok) return tolerance;
-  return absl::InvalidArgumentError(absl::StrCat("'", text, "' is no tolerance; write f32=1e-5 or f32=1e-5:1e-7 (relative:absolute)"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("'", text, "' is no tolerance; write f32=1e-5 or f32=1e-5:1e-7 (relative:absolute)"));
 }
 
 bool CloseReal(double a, double e, Tolerance t) {
@@ -37,7 +39,9 @@ bool Close(std::complex<double> a, std::complex<double> e, Tolerance t) {
 bool Close(const std::string& a, const std::string& e, Tolerance) { return a == e; }
 
 std::string Show(double v) { return absl::StrCat(v); }
-std::string Show(std::complex<double> v) { return absl::StrCat("(", v.real(), v.imag() < 0 ? "" : "+", v.imag(), "j)"); }
+std::string Show(std::complex<double> v) {
+  return absl::StrCat("(", v.real(), v.imag() < 0 ? "" : "+", v.imag(), "j)");
+}
 std::string Show(const std::string& v) { return absl::StrCat("\"", v.substr(0, 60), "\""); }
 
 std::string IndexText(const Shape& shape, int64_t flat) {
@@ -58,8 +62,8 @@ std::string CountDifferences(const Shape& shape, absl::string_view within, Same 
     if (wrong++ == 0) first = i;
   }
   if (wrong == 0) return "";
-  return absl::StrCat(wrong, " of ", shape.num_elements(), " elements differ", within, "; first at ", IndexText(shape, first), ": ",
-                      describe(first));
+  return absl::StrCat(wrong, " of ", shape.num_elements(), " elements differ", within, "; first at ",
+                      IndexText(shape, first), ": ", describe(first));
 }
 
 template <typename T, typename Wide>
@@ -72,7 +76,8 @@ std::string DifferenceOf(const Tensor& a, const Tensor& e, Tolerance t) {
   };
   const std::string within = absl::StrCat(" by more than ", t.absolute, " + ", t.relative, " * |expected|");
   return CountDifferences(
-      a.shape(), std::is_same_v<T, std::string> ? "" : within, [&](int64_t i) { return Close(wide(got[i]), wide(expected[i]), t); },
+      a.shape(), std::is_same_v<T, std::string> ? "" : within,
+      [&](int64_t i) { return Close(wide(got[i]), wide(expected[i]), t); },
       [&](int64_t i) { return absl::StrCat("got ", Show(wide(got[i])), ", expected ", Show(wide(expected[i]))); });
 }
 
@@ -84,7 +89,9 @@ std::string DifferenceOfBits(const Tensor& a, const Tensor& e) {
   return CountDifferences(
       a.shape(), "", [&](int64_t i) { return std::memcmp(got + i * size, expected + i * size, size) == 0; },
       [&](int64_t i) {
-        const auto one = [&](const Tensor& t) { return t.Reshaped(Shape::Of({t.num_elements()}))->Rows(i, i + 1).ToString(1); };
+        const auto one = [&](const Tensor& t) {
+          return t.Reshaped(Shape::Of({t.num_elements()}))->Rows(i, i + 1).ToString(1);
+        };
         return absl::StrCat("got ", one(a), ", expected ", one(e));
       });
 }
@@ -134,7 +141,8 @@ absl::Status Tolerances::Read(absl::string_view text) {
 std::string Difference(const Tensor& value, const NpyArray& reference, const Tolerances& tolerances) {
   const absl::StatusOr<Tensor> expected = TensorFromNpy(reference, value.dtype());
   if (!expected.ok() || expected->shape() != value.shape()) {
-    return absl::StrCat("got ", DTypeName(value.dtype()), value.shape().ToString(), ", expected ", reference.ToString());
+    return absl::StrCat("got ", DTypeName(value.dtype()), value.shape().ToString(), ", expected ",
+                        reference.ToString());
   }
   const Tolerance tolerance = tolerances.of(value.dtype());
   switch (value.dtype()) {
@@ -143,14 +151,15 @@ std::string Difference(const Tensor& value, const NpyArray& reference, const Tol
     case DType::kFloat16: return DifferenceOf<half, double>(value, *expected, tolerance);
     case DType::kBFloat16: return DifferenceOf<bfloat16, double>(value, *expected, tolerance);
     case DType::kComplex64: return DifferenceOf<std::complex<float>, std::complex<double>>(value, *expected, tolerance);
-    case DType::kComplex128: return DifferenceOf<std::complex<double>, std::complex<double>>(value, *expected, tolerance);
+    case DType::kComplex128:
+      return DifferenceOf<std::complex<double>, std::complex<double>>(value, *expected, tolerance);
     case DType::kString: return DifferenceOf<std::string, std::string>(value, *expected, tolerance);
     default: return DifferenceOfBits(value, *expected);
   }
 }
 
 std::string ReferenceKey(const TensorArchive& archive, const std::string& fetch, absl::string_view suffix) {
-  const std::string other = absl::EndsWith(fetch, ":0") ? fetch.substr(0, fetch.size() - 2)
+  const std::string other = absl::EndsWith(fetch, ":0")     ? fetch.substr(0, fetch.size() - 2)
                             : absl::StrContains(fetch, ':') ? fetch
                                                             : absl::StrCat(fetch, ":0");
   for (const std::string& name : {fetch, other}) {

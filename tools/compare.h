@@ -22,8 +22,10 @@ struct Tolerance {
 
 class Tolerances {
  public:
-  Tolerances();  // the defaults: float32 1e-5 and 1e-6, float64 1e-9 and 1e-12, float16 4e-3 and 1e-3, bfloat16 2e-2 and 1e-2
-  // "f32=1e-5", "f32=1e-5:1e-7" (relative:absolute), "1e-4" for every type; several with commas. InvalidArgument otherwise.
+  Tolerances();  // the defaults: float32 1e-5 and 1e-6, float64 1e-9 and 1e-12, float16 4e-3 and 1e-3, bfloat16 2e-2
+                 // and 1e-2
+  // "f32=1e-5", "f32=1e-5:1e-7" (relative:absolute), "1e-4" for every type; several with commas. InvalidArgument
+  // otherwise.
   absl::Status Read(absl::string_view text);
   Tolerance of(DType dtype) const;
 

@@ -37,14 +37,16 @@ std::vector<OpCoverage> CoverageOfGraph(const Graph& graph) {
   for (const Node& node : graph.nodes()) {
     OpCoverage& row = by_op[std::string(node.op)];
     row.op = std::string(node.op);
-    row.is_function = node.schema == nullptr || (graph.functions != nullptr && graph.functions->Find(node.op) != nullptr);
+    row.is_function =
+        node.schema == nullptr || (graph.functions != nullptr && graph.functions->Find(node.op) != nullptr);
     row.known = node.schema != nullptr || row.is_function;
     if (row.is_function) ++row.nodes;
     else Count(node, *catalog, &row);
   }
   std::vector<OpCoverage> rows;
   for (auto& [op, row] : by_op) rows.push_back(std::move(row));
-  std::stable_sort(rows.begin(), rows.end(), [](const OpCoverage& a, const OpCoverage& b) { return a.nodes > b.nodes; });
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const OpCoverage& a, const OpCoverage& b) { return a.nodes > b.nodes; });
   return rows;
 }
 

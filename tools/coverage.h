@@ -13,7 +13,7 @@ namespace thalweg::tools {
 struct OpCoverage {
   std::string op;
   int64_t nodes = 0;
-  bool known = false;        // there is a declaration, or it is a function of the graph
+  bool known = false;  // there is a declaration, or it is a function of the graph
   bool is_function = false;
   std::map<std::string, int64_t> runnable;  // backend -> nodes that have a kernel there
   std::string first_missing_node;           // the first node without a CPU kernel, and why

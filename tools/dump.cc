@@ -24,8 +24,8 @@ namespace {
 // Which branches must be taken for a node to run: (predicate of a Switch, its port).
 using Conditions = absl::flat_hash_set<std::pair<Endpoint, int>>;
 
-// For each node of a step the conditions it runs under, and whether it is in a loop. Structured conditionals are understood:
-// a Merge of both branches of a predicate runs whenever the rest of its conditions hold.
+// For each node of a step the conditions it runs under, and whether it is in a loop. Structured conditionals are
+// understood: a Merge of both branches of a predicate runs whenever the rest of its conditions hold.
 class Reachability {
  public:
   static absl::StatusOr<Reachability> Compute(const Graph& graph) {
@@ -48,14 +48,16 @@ class Reachability {
     if (node.is("Exit") || node.is("RefExit")) depth = std::max(depth - 1, 0);
     loop_depth_[id] = depth;
     conditions_[id] = node.is("Merge") || node.is("RefMerge") ? OfMerge(graph, node) : OfAllInputs(graph, node);
-    if (node.is("Exit") || node.is("RefExit")) conditions_[id].clear();  // a loop that is reached leaves through its exits
+    if (node.is("Exit") || node.is("RefExit"))
+      conditions_[id].clear();  // a loop that is reached leaves through its exits
   }
 
   Conditions OfInput(const Graph& graph, Endpoint input) const {
     Conditions conditions = conditions_[input.node];
     const Node& producer = graph.node(input.node);
     const bool is_switch = producer.is("Switch") || producer.is("RefSwitch");
-    if (is_switch && !input.is_control() && producer.num_data_inputs == 2) conditions.insert({producer.inputs[1], input.port});
+    if (is_switch && !input.is_control() && producer.num_data_inputs == 2)
+      conditions.insert({producer.inputs[1], input.port});
     return conditions;
   }
 
@@ -90,7 +92,8 @@ class Reachability {
   std::vector<int> loop_depth_;
 };
 
-absl::StatusOr<absl::flat_hash_set<NodeId>> NodesOfStep(const Graph& graph, const Feeds& feeds, const std::vector<std::string>& fetches,
+absl::StatusOr<absl::flat_hash_set<NodeId>> NodesOfStep(const Graph& graph, const Feeds& feeds,
+                                                        const std::vector<std::string>& fetches,
                                                         const std::vector<std::string>& targets) {
   absl::flat_hash_set<Endpoint> fed;
   for (const auto& [name, tensor] : feeds) {
@@ -122,12 +125,15 @@ absl::StatusOr<DumpRequest> ParseDump(const std::string& text) {
   RE2::Options quiet;
   quiet.set_log_errors(false);
   const RE2 re(text.substr(0, equals), quiet);
-  if (!re.ok()) return absl::InvalidArgumentError(absl::StrCat("--dump: '", re.pattern(), "' is no regular expression: ", re.error()));
+  if (!re.ok())
+    return absl::InvalidArgumentError(
+        absl::StrCat("--dump: '", re.pattern(), "' is no regular expression: ", re.error()));
   return DumpRequest{text.substr(0, equals), text.substr(equals + 1)};
 }
 
-absl::StatusOr<DumpSelection> SelectDumps(const Graph& graph, const std::vector<DumpRequest>& requests, const Feeds& feeds,
-                                          const std::vector<std::string>& fetches, const std::vector<std::string>& targets) {
+absl::StatusOr<DumpSelection> SelectDumps(const Graph& graph, const std::vector<DumpRequest>& requests,
+                                          const Feeds& feeds, const std::vector<std::string>& fetches,
+                                          const std::vector<std::string>& targets) {
   THALWEG_ASSIGN_OR_RETURN(const absl::flat_hash_set<NodeId> step, NodesOfStep(graph, feeds, fetches, targets));
   THALWEG_ASSIGN_OR_RETURN(const Reachability reachability, Reachability::Compute(graph));
   DumpSelection selection;
@@ -143,15 +149,19 @@ absl::StatusOr<DumpSelection> SelectDumps(const Graph& graph, const std::vector<
       else if (reachability.conditional(id) || node.is("Switch") || node.is("RefSwitch")) ++conditional;
       else {
         for (int port = 0; port < node.num_outputs(); ++port) {
-          if (HasPlainForm(node.output_types[port])) selection.items.push_back({absl::StrCat(node.name, ":", port), request.folder});
+          if (HasPlainForm(node.output_types[port]))
+            selection.items.push_back({absl::StrCat(node.name, ":", port), request.folder});
           else ++no_form;
         }
       }
     }
     const auto skip = [&](int64_t count, absl::string_view why) {
-      if (count > 0) selection.skipped.push_back(absl::StrCat("--dump '", request.pattern, "': left out ", count, " of ", matched, " nodes: ", why));
+      if (count > 0)
+        selection.skipped.push_back(
+            absl::StrCat("--dump '", request.pattern, "': left out ", count, " of ", matched, " nodes: ", why));
     };
-    if (matched == 0) selection.skipped.push_back(absl::StrCat("--dump '", request.pattern, "': no node has such a name"));
+    if (matched == 0)
+      selection.skipped.push_back(absl::StrCat("--dump '", request.pattern, "': no node has such a name"));
     skip(not_run, "this step does not run them");
     skip(in_loops, "inside a loop");
     skip(conditional, "in a branch that may not be taken");
@@ -162,9 +172,11 @@ absl::StatusOr<DumpSelection> SelectDumps(const Graph& graph, const std::vector<
 
 absl::Status WriteDump(const DumpSelection::Item& item, const Tensor& tensor) {
   if (mkdir(item.folder.c_str(), 0777) != 0 && errno != EEXIST) {
-    return absl::Status(absl::ErrnoToStatusCode(errno), absl::StrCat("cannot make folder '", item.folder, "': ", std::strerror(errno)));
+    return absl::Status(absl::ErrnoToStatusCode(errno),
+                        absl::StrCat("cannot make folder '", item.folder, "': ", std::strerror(errno)));
   }
-  const std::string file = absl::StrCat(item.folder, "/", absl::StrReplaceAll(item.tensor, {{"/", "."}, {":", "."}}), ".npy");
+  const std::string file =
+      absl::StrCat(item.folder, "/", absl::StrReplaceAll(item.tensor, {{"/", "."}, {":", "."}}), ".npy");
   THALWEG_ASSIGN_OR_RETURN(const std::unique_ptr<TensorWriter> writer, TensorWriter::Create(file));
   THALWEG_RETURN_IF_ERROR(writer->Add(item.tensor, tensor));
   return writer->Finish();

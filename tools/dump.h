@@ -1,8 +1,8 @@
 // run --dump RE=FOLDER: every value of the nodes that match, as .npy files.
 //
 // Only values that the step computes anyway are taken, so that a dump changes nothing about what runs. Left out, with a
-// line saying so: nodes inside loops (a value per iteration), nodes that may not be reached (behind a Switch), and values
-// without a plain form (resources, variants).
+// line saying so: nodes inside loops (a value per iteration), nodes that may not be reached (behind a Switch), and
+// values without a plain form (resources, variants).
 #pragma once
 
 #include <string>
@@ -29,8 +29,9 @@ struct DumpSelection {
   std::vector<Item> items;
   std::vector<std::string> skipped;  // what was left out and why, a line each
 };
-absl::StatusOr<DumpSelection> SelectDumps(const Graph& graph, const std::vector<DumpRequest>& requests, const Feeds& feeds,
-                                          const std::vector<std::string>& fetches, const std::vector<std::string>& targets);
+absl::StatusOr<DumpSelection> SelectDumps(const Graph& graph, const std::vector<DumpRequest>& requests,
+                                          const Feeds& feeds, const std::vector<std::string>& fetches,
+                                          const std::vector<std::string>& targets);
 
 // Writes FOLDER/node.port.npy; '/' in the name becomes '.', the folder is made.
 absl::Status WriteDump(const DumpSelection::Item& item, const Tensor& tensor);

@@ -45,7 +45,9 @@ absl::StatusOr<Feeds> FeedsFromArchive(const Session& session, const std::string
   for (const std::string& key : archive.keys()) {
     THALWEG_ASSIGN_OR_RETURN(const NpyArray array, archive.Read(key));
     absl::StatusOr<Tensor> tensor = TensorFromNpy(array, Wanted(session, key).dtype);
-    if (!tensor.ok()) return absl::Status(tensor.status().code(), absl::StrCat("input ", key, ": ", path, " ", tensor.status().message()));
+    if (!tensor.ok())
+      return absl::Status(tensor.status().code(),
+                          absl::StrCat("input ", key, ": ", path, " ", tensor.status().message()));
     feeds.emplace_back(key, *std::move(tensor));
   }
   return feeds;
@@ -86,11 +88,13 @@ absl::StatusOr<std::vector<std::string>> FillPlaceholders(const GraphView& view,
     THALWEG_ASSIGN_OR_RETURN(const InputSpec spec, ParseInputValue(name, request.value));
     const PartialShape shape = ShapeToFill(view.shapes.output(id, 0), name, request);
     if (!shape.IsFullyKnown()) {
-      return absl::InvalidArgumentError(absl::StrCat("input ", name, ": the graph says ", DTypeName(node.output_types[0]), shape.ToString(),
-                                                     "; say which shape to fill, as in --shape ", name, "=1x224x224x3"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("input ", name, ": the graph says ", DTypeName(node.output_types[0]), shape.ToString(),
+                       "; say which shape to fill, as in --shape ", name, "=1x224x224x3"));
     }
     THALWEG_ASSIGN_OR_RETURN(Tensor tensor, BuildInput(spec, {node.output_types[0], shape}));
-    lines.push_back(absl::StrCat(name, " = ", request.value, ":", DTypeName(tensor.dtype()), tensor.shape().ToString()));
+    lines.push_back(
+        absl::StrCat(name, " = ", request.value, ":", DTypeName(tensor.dtype()), tensor.shape().ToString()));
     feeds->emplace_back(name, std::move(tensor));
   }
   return lines;

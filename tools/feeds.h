@@ -14,15 +14,15 @@ namespace thalweg::tools {
 // All -i flags, parsed. InvalidArgument for malformed ones.
 absl::StatusOr<std::vector<InputSpec>> ParseInputFlags(const std::vector<std::string>& flags);
 
-// Builds every input against what the session declares of it. A name that the graph does not have is passed on as it is:
-// the session says so, with the nearest names.
+// Builds every input against what the session declares of it. A name that the graph does not have is passed on as it
+// is: the session says so, with the nearest names.
 absl::StatusOr<Feeds> BuildFeeds(const Session& session, const std::vector<InputSpec>& inputs);
 // The arrays of an archive, keyed by tensor name.
 absl::StatusOr<Feeds> FeedsFromArchive(const Session& session, const std::string& path);
 
-// --fill: a value for every placeholder that the step needs and `feeds` lacks. `fixed` (--shape) decides unknown dimensions;
-// with `open_dims_as_one` those left open become 1, otherwise they are an error. Appends to `feeds` and returns one line per
-// value, for telling the user.
+// --fill: a value for every placeholder that the step needs and `feeds` lacks. `fixed` (--shape) decides unknown
+// dimensions; with `open_dims_as_one` those left open become 1, otherwise they are an error. Appends to `feeds` and
+// returns one line per value, for telling the user.
 struct FillRequest {
   std::string value = "rand";  // "rand~SEED", "zeros", ...
   FixedShapes fixed;

@@ -17,7 +17,8 @@ namespace thalweg::tools {
 namespace {
 
 absl::Status FileError(int error, absl::string_view doing, const std::string& path) {
-  return absl::Status(absl::ErrnoToStatusCode(error), absl::StrCat("cannot ", doing, " '", path, "': ", std::strerror(error)));
+  return absl::Status(absl::ErrnoToStatusCode(error),
+                      absl::StrCat("cannot ", doing, " '", path, "': ", std::strerror(error)));
 }
 
 class Descriptor {
@@ -71,7 +72,8 @@ absl::StatusOr<FileBytes> ReadFile(const std::string& path) {
 absl::StatusOr<std::unique_ptr<OutputFile>> OutputFile::Create(const std::string& path) {
   struct stat info;
   const bool special = stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode);
-  if (special && S_ISDIR(info.st_mode)) return absl::InvalidArgumentError(absl::StrCat("'", path, "' is a folder, not a file"));
+  if (special && S_ISDIR(info.st_mode))
+    return absl::InvalidArgumentError(absl::StrCat("'", path, "' is a folder, not a file"));
   const std::string temporary = special ? "" : absl::StrCat(path, ".", getpid(), ".part");
   std::FILE* stream = std::fopen(special ? path.c_str() : temporary.c_str(), "wb");
   if (stream == nullptr) return FileError(errno, "write", path);

@@ -19,7 +19,8 @@ struct FileBytes {
   std::shared_ptr<const void> owner;
 };
 
-// Maps a regular file, reads anything else (a pipe) to its end. NotFound, PermissionDenied or InvalidArgument (a folder).
+// Maps a regular file, reads anything else (a pipe) to its end. NotFound, PermissionDenied or InvalidArgument (a
+// folder).
 absl::StatusOr<FileBytes> ReadFile(const std::string& path);
 
 class OutputFile {

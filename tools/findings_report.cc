@@ -25,7 +25,9 @@ const char* SeverityName(Finding::Severity severity) {
 }
 
 Colour SeverityColour(Finding::Severity severity) {
-  return severity == Finding::Severity::kError ? Colour::kRed : severity == Finding::Severity::kWarning ? Colour::kYellow : Colour::kDim;
+  return severity == Finding::Severity::kError     ? Colour::kRed
+         : severity == Finding::Severity::kWarning ? Colour::kYellow
+                                                   : Colour::kDim;
 }
 
 std::vector<Finding> KernelFindings(const GraphView& view) {
@@ -43,7 +45,8 @@ std::vector<Finding> KernelFindings(const GraphView& view) {
       finding.node = backend == "cpu" ? row.first_missing_node : "";
       finding.message = absl::StrCat("no kernel on ", backend, " for ", Plural(missing, "node"), " of op ", row.op,
                                      backend == "cpu" ? absl::StrCat(": ", row.first_missing) : "");
-      finding.advice = backend == "cpu" ? "steps that do not need these nodes can run" : "these nodes stay on the CPU; their values are copied";
+      finding.advice = backend == "cpu" ? "steps that do not need these nodes can run"
+                                        : "these nodes stay on the CPU; their values are copied";
       findings.push_back(std::move(finding));
     }
   }
@@ -66,7 +69,8 @@ struct Group {
 std::vector<Group> Grouped(const std::vector<Finding>& findings) {
   std::vector<Group> groups;
   for (const Finding& finding : findings) {
-    auto found = std::find_if(groups.begin(), groups.end(), [&](const Group& g) { return g.severity == finding.severity && g.kind == finding.kind; });
+    auto found = std::find_if(groups.begin(), groups.end(),
+                              [&](const Group& g) { return g.severity == finding.severity && g.kind == finding.kind; });
     if (found == groups.end()) found = groups.insert(groups.end(), Group{finding.severity, finding.kind, {}});
     found->findings.push_back(&finding);
   }
@@ -77,7 +81,8 @@ std::vector<Group> Grouped(const std::vector<Finding>& findings) {
 std::string PlacesText(const Group& group) {
   std::vector<std::pair<std::string, std::vector<std::string>>> by_op;
   for (const Finding* finding : group.findings) {
-    auto found = std::find_if(by_op.begin(), by_op.end(), [&](const auto& entry) { return entry.first == finding->op; });
+    auto found =
+        std::find_if(by_op.begin(), by_op.end(), [&](const auto& entry) { return entry.first == finding->op; });
     if (found == by_op.end()) found = by_op.insert(by_op.end(), {finding->op, {}});
     found->second.push_back(finding->node);
   }
@@ -104,7 +109,8 @@ std::string FindingsText(const GraphView& view, bool all, const Console& console
     const std::string severity = console.Paint(SeverityColour(group.severity), SeverityName(group.severity));
     table.AddRow({severity, absl::StrCat(group.findings.size(), " ", group.kind, "  ", PlacesText(group))});
     const size_t listed = all ? group.findings.size() : 1;
-    for (size_t i = 0; i < listed; ++i) table.AddRow({"", Ellipsis(group.findings[i]->message, all ? std::string::npos : kMessageCharacters)});
+    for (size_t i = 0; i < listed; ++i)
+      table.AddRow({"", Ellipsis(group.findings[i]->message, all ? std::string::npos : kMessageCharacters)});
     if (const std::string& advice = group.findings[0]->advice; !advice.empty()) table.AddRow({"", advice});
     absl::StrAppend(&text, table.ToString());
   }

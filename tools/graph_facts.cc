@@ -31,7 +31,8 @@ class FrameFinder {
     for (const Endpoint input : node.inputs) {
       if (Depth(FrameSeenThrough(input)) > Depth(frame)) frame = FrameSeenThrough(input);
     }
-    if (node.is("Enter") || node.is("RefEnter")) frame = Child(frame, node.node_attrs().GetOr<std::string>("frame_name", ""));
+    if (node.is("Enter") || node.is("RefEnter"))
+      frame = Child(frame, node.node_attrs().GetOr<std::string>("frame_name", ""));
     frame_of_[id] = frame;
     if (frame != kRoot) ++frames_[frame].nodes;
   }
@@ -68,7 +69,8 @@ std::string ExampleInput(const GraphView& view, NodeId id) {
   std::vector<std::string> dims;
   for (const int64_t d : shape.dims()) dims.push_back(absl::StrCat(IsKnownDim(d) ? d : 1));
   if (dtype == DType::kString) return absl::StrCat(node.name, "=text");
-  return absl::StrCat(node.name, "=rand:", DTypeName(dtype), ":", dims.empty() ? "scalar" : absl::StrJoin(dims, "x"), "~1");
+  return absl::StrCat(node.name, "=rand:", DTypeName(dtype), ":", dims.empty() ? "scalar" : absl::StrJoin(dims, "x"),
+                      "~1");
 }
 
 }  // namespace

@@ -12,7 +12,7 @@ namespace thalweg::tools {
 // A loop of v1 control flow: the nodes that run once per iteration.
 struct FrameFacts {
   std::string name;
-  int depth = 1;      // 1: not inside another loop
+  int depth = 1;  // 1: not inside another loop
   int64_t nodes = 0;
 };
 

@@ -47,7 +47,8 @@ absl::StatusOr<FixedShapes> ParseFixedShapes(const std::vector<std::string>& fla
   for (const std::string& text : flags) {
     const size_t equals = text.rfind('=');
     if (equals == std::string::npos || equals == 0) {
-      return absl::InvalidArgumentError(absl::StrCat("--shape: '", text, "' is not NAME=SHAPE, as in image=8x224x224x3"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("--shape: '", text, "' is not NAME=SHAPE, as in image=8x224x224x3"));
     }
     absl::StatusOr<PartialShape> shape = ParsePartialShape(absl::string_view(text).substr(equals + 1));
     if (!shape.ok()) return absl::InvalidArgumentError(absl::StrCat("--shape: ", shape.status().message()));
@@ -56,7 +57,8 @@ absl::StatusOr<FixedShapes> ParseFixedShapes(const std::vector<std::string>& fla
   return shapes;
 }
 
-absl::flat_hash_set<NodeId> Ancestors(const Graph& graph, const std::vector<NodeId>& roots, const absl::flat_hash_set<Endpoint>& stops) {
+absl::flat_hash_set<NodeId> Ancestors(const Graph& graph, const std::vector<NodeId>& roots,
+                                      const absl::flat_hash_set<Endpoint>& stops) {
   absl::flat_hash_set<NodeId> seen(roots.begin(), roots.end());
   std::vector<NodeId> work(seen.begin(), seen.end());
   while (!work.empty()) {
@@ -70,7 +72,8 @@ absl::flat_hash_set<NodeId> Ancestors(const Graph& graph, const std::vector<Node
 }
 
 absl::StatusOr<std::vector<NodeId>> UnfedPlaceholders(const Graph& graph, const std::vector<std::string>& feeds,
-                                                      const std::vector<std::string>& fetches, const std::vector<std::string>& targets) {
+                                                      const std::vector<std::string>& fetches,
+                                                      const std::vector<std::string>& targets) {
   absl::flat_hash_set<Endpoint> fed;
   for (const std::string& feed : feeds) {
     THALWEG_ASSIGN_OR_RETURN(const Endpoint endpoint, graph.ParseEndpoint(feed));

@@ -1,4 +1,5 @@
-// The graph as the tools look at it: loaded once, with its findings, inferred shapes and readers, and questions about it.
+// The graph as the tools look at it: loaded once, with its findings, inferred shapes and readers, and questions about
+// it.
 #pragma once
 
 #include <memory>
@@ -18,7 +19,7 @@ namespace thalweg::tools {
 struct GraphView {
   std::string path;
   int64_t file_bytes = 0;
-  LoadResult loaded;          // findings include those of shape inference
+  LoadResult loaded;  // findings include those of shape inference
   InferredShapes shapes;
   // Only of a graph without errors, as are shapes.
   std::optional<Consumers> consumers;
@@ -27,8 +28,8 @@ struct GraphView {
   const Graph& graph() const { return loaded.graph; }
 };
 
-// Loads and infers shapes; `shapes` fixes those of named tensors ("NAME", PartialShape), as --shape does. A status only if
-// the file cannot be read as a graph at all, or a fixed name does not exist.
+// Loads and infers shapes; `shapes` fixes those of named tensors ("NAME", PartialShape), as --shape does. A status only
+// if the file cannot be read as a graph at all, or a fixed name does not exist.
 using FixedShapes = std::vector<std::pair<std::string, PartialShape>>;
 absl::StatusOr<std::unique_ptr<GraphView>> OpenGraph(const std::string& path, const FixedShapes& shapes = {});
 
@@ -36,11 +37,13 @@ absl::StatusOr<std::unique_ptr<GraphView>> OpenGraph(const std::string& path, co
 absl::StatusOr<FixedShapes> ParseFixedShapes(const std::vector<std::string>& flags);
 
 // What a step needs: all nodes from which `roots` can be reached, going no further back than `stops` (the fed tensors).
-absl::flat_hash_set<NodeId> Ancestors(const Graph& graph, const std::vector<NodeId>& roots, const absl::flat_hash_set<Endpoint>& stops);
+absl::flat_hash_set<NodeId> Ancestors(const Graph& graph, const std::vector<NodeId>& roots,
+                                      const absl::flat_hash_set<Endpoint>& stops);
 
 // The placeholders that a step with these feeds, fetches and targets must be fed but is not, in file order.
 absl::StatusOr<std::vector<NodeId>> UnfedPlaceholders(const Graph& graph, const std::vector<std::string>& feeds,
-                                                      const std::vector<std::string>& fetches, const std::vector<std::string>& targets);
+                                                      const std::vector<std::string>& fetches,
+                                                      const std::vector<std::string>& targets);
 
 // What a step fetches if nobody says: the first of the likely outputs.
 std::vector<std::string> LikelyFetches(const GraphSummary& summary, size_t limit);

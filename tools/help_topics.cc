@@ -24,7 +24,8 @@ bfloat16 is stored as uint16, float8 as uint8, quantized and 4-bit types as inte
 unasked: --fill rand~SEED feeds the placeholders left over (bench does so by itself, and says it).
 )";
 
-constexpr char kScripts[] = R"(thalweg run GRAPH --script steps.json -o out.npz --json runs several steps in one session:
+constexpr char kScripts[] =
+    R"(thalweg run GRAPH --script steps.json -o out.npz --json runs several steps in one session:
 
   {"format": "thalweg.script/1", "steps": [
     {"inputs": "in0.npz", "fetches": ["y:0"], "targets": ["train"], "timeout": 2.0, "name": "..."},
@@ -33,9 +34,11 @@ constexpr char kScripts[] = R"(thalweg run GRAPH --script steps.json -o out.npz 
     {"close": true, "fetches": ["y:0"]}           closes the session first
   ]}
 
-inputs is an archive with exactly this step's feeds; timeout is in seconds. All steps run in order; one that fails does not
-end the script. The value of T in step k is saved as T#k. stdout then holds {"steps": [{"step": 0, "status": "OK"}, {"step": 1,
-"status": "INVALID_ARGUMENT", "stage": "run", "message": "..."}]}. Exit code 1 if a step failed, 3 if the graph is refused.
+inputs is an archive with exactly this step's feeds; timeout is in seconds. All steps run in order; one that fails does
+not end the script. The value of T in step k is saved as T#k. stdout then holds
+  {"steps": [{"step": 0, "status": "OK"},
+             {"step": 1, "status": "INVALID_ARGUMENT", "stage": "run", "message": "..."}]}
+Exit code 1 if a step failed, 3 if the graph is refused.
 )";
 
 constexpr char kExitCodes[] = R"(  0  done
@@ -59,11 +62,12 @@ RE          a regular expression (RE2 syntax) that matches a whole name, where a
 Names are printed as they can be pasted back.
 )";
 
-constexpr char kDevices[] = R"(-d CPU:0,CPU:1,GPU:0=sim    the devices that a session has; the first is a CPU, which feeds and fetches use
+constexpr char kDevices[] =
+    R"(-d CPU:0,CPU:1,GPU:0=sim    the devices that a session has; the first is a CPU, which feeds and fetches use
   CPU:N          devices of their own: each with its queue and its part of the graph, sharing the session's threads
   TYPE:N=sim     a simulated accelerator: memory and streams of its own, transfers as with real hardware
 --pin 'RE=CPU:1'            nodes that match must run there, else an error
---placement p.json          a placement file (thalweg place --out), obeyed exactly; nodes it does not name are placed as usual
+--placement p.json          a placement file (thalweg place --out), obeyed exactly; other nodes are placed as usual
 --policy scatter~7          every node on a random device that can run it: a test of partitioning
 --no-soft-placement         a node whose device is not there is an error (default: it moves to one that is)
 )";
@@ -82,8 +86,8 @@ std::string DTypeTopic() {
     const DType dtype = static_cast<DType>(n);
     const std::string name = DTypeName(dtype);
     std::string short_name;
-    for (const char* candidate : {"f16", "f32", "f64", "bf16", "i2", "i4", "i8", "i16", "i32", "i64", "u2", "u4", "u8", "u16", "u32",
-                                  "u64", "c64", "c128", "b", "str"}) {
+    for (const char* candidate : {"f16", "f32", "f64", "bf16", "i2",  "i4",  "i8",  "i16",  "i32", "i64",
+                                  "u2",  "u4",  "u8",  "u16",  "u32", "u64", "c64", "c128", "b",   "str"}) {
       const absl::StatusOr<DType> parsed = ParseDType(candidate);
       if (parsed.ok() && *parsed == dtype) short_name = candidate;
     }

@@ -48,7 +48,8 @@ absl::StatusOr<Tensor> ReadPng(const std::string& path, int channels) {
   }
   if (channels == 0) channels = image->format & PNG_FORMAT_FLAG_COLOR ? 3 : 1;
   const int64_t pixels = static_cast<int64_t>(image->width) * image->height;  // both below 2^31
-  THALWEG_RETURN_IF_ERROR(CheckFitsMemory(pixels > (int64_t{1} << 48) ? INT64_MAX : pixels * 8, absl::StrCat("'", path, "'")));
+  THALWEG_RETURN_IF_ERROR(
+      CheckFitsMemory(pixels > (int64_t{1} << 48) ? INT64_MAX : pixels * 8, absl::StrCat("'", path, "'")));
   // Every image is read with four channels, so that no colour is mixed into a background or converted on the way.
   image->format = PNG_FORMAT_RGBA;
   std::vector<uint8_t> rgba(static_cast<size_t>(pixels) * 4);

@@ -63,7 +63,8 @@ absl::Status ParseImageOptions(absl::string_view text, InputSpec* spec) {
     } else if (absl::StatusOr<DType> dtype = ParseDType(option); dtype.ok()) {
       spec->dtype = *dtype;
     } else {
-      return absl::InvalidArgumentError(absl::StrCat("'", option, "' is no option of an image; there are an element type (f32), "
+      return absl::InvalidArgumentError(absl::StrCat("'", option,
+                                                     "' is no option of an image; there are an element type (f32), "
                                                      "nhwc, nchw, gray, rgb, rgba and a range (0..1, -1..1)"));
     }
   }
@@ -97,8 +98,10 @@ absl::Status ParseFile(absl::string_view text, InputSpec* spec) {
   else if (absl::EndsWith(text, ".pb")) spec->source = Source::kTensorProto;
   else if (absl::EndsWith(text, ".npz")) spec->source = spec->name.empty() ? Source::kArchive : Source::kNpzEntry;
   else {
-    return absl::InvalidArgumentError(absl::StrCat("'@", text, "': the form of the file is told by its name; there are @x.npy, @x.npz#key, "
-                                                   "@x.raw:f32:1x3, @x.png, @x.pb (a TensorProto)"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("'@", text,
+                     "': the form of the file is told by its name; there are @x.npy, @x.npz#key, "
+                     "@x.raw:f32:1x3, @x.png, @x.pb (a TensorProto)"));
   }
   if (spec->source == Source::kNpzEntry) spec->key = spec->name;
   return absl::OkStatus();
@@ -116,14 +119,16 @@ absl::Status ParseGenerated(absl::string_view text, InputSpec* spec) {
     absl::string_view range = text.substr(bracket + 1);
     const std::vector<absl::string_view> ends = absl::StrSplit(absl::StripSuffix(range, ")"), ',');
     double low = 0, high = 0;
-    if (!absl::ConsumeSuffix(&range, ")") || ends.size() != 2 || !ParseDouble(ends[0], &low) || !ParseDouble(ends[1], &high) || !(low < high)) {
+    if (!absl::ConsumeSuffix(&range, ")") || ends.size() != 2 || !ParseDouble(ends[0], &low) ||
+        !ParseDouble(ends[1], &high) || !(low < high)) {
       return absl::InvalidArgumentError(absl::StrCat("'", text.substr(bracket), "' is no range; write [0,1)"));
     }
     spec->range = {low, high};
     text = text.substr(0, bracket);
   }
   if (text.empty()) return absl::OkStatus();
-  if (!absl::ConsumePrefix(&text, ":")) return absl::InvalidArgumentError(absl::StrCat("a ':' is missing before '", text, "'"));
+  if (!absl::ConsumePrefix(&text, ":"))
+    return absl::InvalidArgumentError(absl::StrCat("a ':' is missing before '", text, "'"));
   return ParseTypeAndShape(text, spec);
 }
 
@@ -160,13 +165,14 @@ DType DTypeOfInput(const InputSpec& spec, const WantedInput& wanted, DType other
 absl::StatusOr<Shape> ShapeOfInput(const InputSpec& spec, const WantedInput& wanted) {
   if (spec.shape) return *spec.shape;
   if (wanted.shape.IsFullyKnown()) return wanted.shape.ToShape();
-  return absl::InvalidArgumentError(absl::StrCat("the graph says ", wanted.shape.ToString(), ", which leaves the shape open; say it, as in ",
-                                                 "rand:f32:8x128"));
+  return absl::InvalidArgumentError(absl::StrCat("the graph says ", wanted.shape.ToString(),
+                                                 ", which leaves the shape open; say it, as in ", "rand:f32:8x128"));
 }
 
 absl::StatusOr<Tensor> AllocateInput(DType dtype, const Shape& shape) {
   int64_t bytes = 0;
-  if (!CheckedMul(shape.num_elements(), static_cast<int64_t>(std::max<size_t>(DTypeSize(dtype), 1)), &bytes)) bytes = INT64_MAX;
+  if (!CheckedMul(shape.num_elements(), static_cast<int64_t>(std::max<size_t>(DTypeSize(dtype), 1)), &bytes))
+    bytes = INT64_MAX;
   THALWEG_RETURN_IF_ERROR(CheckFitsMemory(bytes, absl::StrCat(DTypeName(dtype), shape.ToString())));
   return Tensor::Allocate(dtype, shape);
 }
@@ -214,7 +220,8 @@ absl::Status Fill(Tensor* tensor, Fn next) {
     case DType::kUInt32: FillWith<uint32_t>(tensor, next); break;
     case DType::kUInt64: FillWith<uint64_t>(tensor, next); break;
     default:
-      return absl::UnimplementedError(absl::StrCat("no generated values of type ", DTypeName(tensor->dtype()), "; use a .npy file"));
+      return absl::UnimplementedError(
+          absl::StrCat("no generated values of type ", DTypeName(tensor->dtype()), "; use a .npy file"));
   }
   return absl::OkStatus();
 }
@@ -223,11 +230,13 @@ absl::Status Fill(Tensor* tensor, Fn next) {
 absl::Status CheckRange(DType dtype, const std::pair<double, double>& range) {
   if (!IsInteger(dtype) && dtype != DType::kBool) return absl::OkStatus();
   const int bits = static_cast<int>(DTypeSize(dtype)) * 8;
-  const bool is_unsigned = dtype == DType::kUInt8 || dtype == DType::kUInt16 || dtype == DType::kUInt32 || dtype == DType::kUInt64;
+  const bool is_unsigned =
+      dtype == DType::kUInt8 || dtype == DType::kUInt16 || dtype == DType::kUInt32 || dtype == DType::kUInt64;
   const double low = is_unsigned || dtype == DType::kBool ? 0 : -std::ldexp(1, bits - 1);
   const double high = dtype == DType::kBool ? 2 : std::ldexp(1, std::min(is_unsigned ? bits : bits - 1, 63));
   if (range.first >= low && range.second <= high) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("[", range.first, ",", range.second, ") is more than ", DTypeName(dtype), " can hold"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("[", range.first, ",", range.second, ") is more than ", DTypeName(dtype), " can hold"));
 }
 
 absl::StatusOr<Tensor> BuildGenerated(const InputSpec& spec, const WantedInput& wanted) {
@@ -264,9 +273,9 @@ absl::StatusOr<Tensor> BuildRaw(const InputSpec& spec) {
   if (size == 0) return absl::InvalidArgumentError(absl::StrCat("raw data cannot be of type ", DTypeName(*spec.dtype)));
   int64_t bytes = 0;
   if (!CheckedMul(spec.shape->num_elements(), size, &bytes) || bytes != static_cast<int64_t>(file.bytes.size())) {
-    return absl::InvalidArgumentError(absl::StrCat("'", spec.path, "' has ", file.bytes.size(), " bytes, but ", DTypeName(*spec.dtype),
-                                                   spec.shape->ToString(), " takes ", size, " for each of ", spec.shape->num_elements(),
-                                                   " elements"));
+    return absl::InvalidArgumentError(absl::StrCat("'", spec.path, "' has ", file.bytes.size(), " bytes, but ",
+                                                   DTypeName(*spec.dtype), spec.shape->ToString(), " takes ", size,
+                                                   " for each of ", spec.shape->num_elements(), " elements"));
   }
   THALWEG_ASSIGN_OR_RETURN(Tensor tensor, Tensor::Allocate(*spec.dtype, *spec.shape));
   if (bytes > 0) std::copy(file.bytes.begin(), file.bytes.end(), static_cast<char*>(tensor.mutable_raw()));
@@ -281,8 +290,8 @@ int WantedChannels(const InputSpec& spec, const PartialShape& shape) {
   return declared == 1 || declared == 3 || declared == 4 ? static_cast<int>(declared) : 0;
 }
 
-// The shape an image takes: batch of one if the graph has four dimensions or does not say; any declared shape whose unknown
-// dimensions can be 1 and that has as many elements (a flattened image).
+// The shape an image takes: batch of one if the graph has four dimensions or does not say; any declared shape whose
+// unknown dimensions can be 1 and that has as many elements (a flattened image).
 absl::StatusOr<Shape> ImageShape(const Shape& image, const PartialShape& wanted) {
   if (wanted.rank() == 3) return image;
   std::vector<int64_t> dims(image.dims().begin(), image.dims().end());
@@ -300,7 +309,8 @@ absl::StatusOr<Tensor> BuildImage(const InputSpec& spec, const WantedInput& want
   THALWEG_ASSIGN_OR_RETURN(const Tensor pixels, ReadPng(spec.path, WantedChannels(spec, wanted.shape)));
   const int64_t height = pixels.dim(0), width = pixels.dim(1), channels = pixels.dim(2);
   const bool first = spec.image.channels_first;
-  THALWEG_ASSIGN_OR_RETURN(const Shape image, first ? Shape::Make({channels, height, width}) : Shape::Make({height, width, channels}));
+  THALWEG_ASSIGN_OR_RETURN(const Shape image,
+                           first ? Shape::Make({channels, height, width}) : Shape::Make({height, width, channels}));
   THALWEG_ASSIGN_OR_RETURN(const Shape shape, ImageShape(image, wanted.shape));
   const DType dtype = DTypeOfInput(spec, wanted, DType::kUInt8);
   THALWEG_ASSIGN_OR_RETURN(Tensor tensor, AllocateInput(dtype, shape));
@@ -373,7 +383,8 @@ absl::StatusOr<InputSpec> ParseInputSpec(absl::string_view text) {
       THALWEG_RETURN_IF_ERROR(ParseFile(path, &spec));
       return spec;
     }
-    return absl::InvalidArgumentError(absl::StrCat("'", text, "' is no input; write NAME=VALUE, as in x=@x.npy or x=3.5, or @all.npz"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", text, "' is no input; write NAME=VALUE, as in x=@x.npy or x=3.5, or @all.npz"));
   }
   const absl::string_view name = absl::StripAsciiWhitespace(text.substr(0, equals));
   if (name.empty()) return absl::InvalidArgumentError(absl::StrCat("'", text, "' has no name before the '='"));

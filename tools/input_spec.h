@@ -4,10 +4,10 @@
 //   3.5   true   "text"   [[1,2],[3,4]]:i32
 //   zeros:f32:8x128   ones:...   rand:f32:8x128[0,1)~42   randn:...~42
 //
-// Parsing knows no graph; BuildInput fills in dtype and shape from what the graph declares where the text leaves them out.
-// Random values are made by a fixed generator: the same text gives the same numbers on every machine.
-// Threading: pure functions. Errors: of parsing, InvalidArgument shows the forms (exit code 2); of building, the status says
-// what the input has and what the graph wants.
+// Parsing knows no graph; BuildInput fills in dtype and shape from what the graph declares where the text leaves them
+// out. Random values are made by a fixed generator: the same text gives the same numbers on every machine. Threading:
+// pure functions. Errors: of parsing, InvalidArgument shows the forms (exit code 2); of building, the status says what
+// the input has and what the graph wants.
 #pragma once
 
 #include <cstdint>
@@ -37,12 +37,24 @@ struct ImageOptions {
 };
 
 struct InputSpec {
-  enum class Source { kNpy, kNpzEntry, kArchive, kRaw, kImage, kTensorProto, kLiteral, kZeros, kOnes, kUniform, kNormal };
+  enum class Source {
+    kNpy,
+    kNpzEntry,
+    kArchive,
+    kRaw,
+    kImage,
+    kTensorProto,
+    kLiteral,
+    kZeros,
+    kOnes,
+    kUniform,
+    kNormal
+  };
 
   std::string name;  // "" of a bare archive
   Source source = Source::kLiteral;
   std::string path;
-  std::string key;                // of a .npz
+  std::string key;  // of a .npz
   std::optional<DType> dtype;
   std::optional<Shape> shape;
   std::optional<std::pair<double, double>> range;  // of random values: [low, high)

@@ -1,5 +1,5 @@
-// Ctrl-C: the first cancels the running step, so that the program ends in order with exit code 130; the second ends it at
-// once.
+// Ctrl-C: the first cancels the running step, so that the program ends in order with exit code 130; the second ends it
+// at once.
 #pragma once
 
 #include <atomic>
@@ -12,8 +12,8 @@ class Cancellation;
 
 namespace thalweg::tools {
 
-// While it lives, SIGINT and SIGTERM are taken by a sleeping thread of its own. At most one at a time, made before any other
-// thread so that all of them leave the signals alone.
+// While it lives, SIGINT and SIGTERM are taken by a sleeping thread of its own. At most one at a time, made before any
+// other thread so that all of them leave the signals alone.
 class InterruptGuard {
  public:
   InterruptGuard();

@@ -41,14 +41,18 @@ std::string Place(absl::string_view text, size_t byte) {
 }  // namespace
 
 absl::StatusOr<nlohmann::json> ParseJson(absl::string_view text, absl::string_view label) {
-  if (NestsTooDeeply(text)) return absl::InvalidArgumentError(absl::StrCat(label, ": JSON nested more than ", kMaxNesting, " deep"));
+  if (NestsTooDeeply(text))
+    return absl::InvalidArgumentError(absl::StrCat(label, ": JSON nested more than ", kMaxNesting, " deep"));
   try {
     return nlohmann::json::parse(text.begin(), text.end());
   } catch (const nlohmann::json::parse_error& error) {
-    return absl::InvalidArgumentError(absl::StrCat(label, ": not JSON: something is wrong at ", Place(text, error.byte)));
+    return absl::InvalidArgumentError(
+        absl::StrCat(label, ": not JSON: something is wrong at ", Place(text, error.byte)));
   }
 }
 
-std::string ToText(const OrderedJson& json) { return json.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n"; }
+std::string ToText(const OrderedJson& json) {
+  return json.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
+}
 
 }  // namespace thalweg::tools

@@ -1,5 +1,5 @@
-// Latencies of many runs in bounded memory: exact minimum, mean and maximum; percentiles from a histogram whose buckets are
-// less than 1% wide.
+// Latencies of many runs in bounded memory: exact minimum, mean and maximum; percentiles from a histogram whose buckets
+// are less than 1% wide.
 #pragma once
 
 #include <cstdint>

@@ -87,7 +87,8 @@ class LiteralReader {
       text_.remove_prefix(1);
       return absl::OkStatus();
     }
-    return text_[0] == ']' ? absl::OkStatus() : Error(absl::StrCat("a comma is missing before '", text_.substr(0, 20), "'"));
+    return text_[0] == ']' ? absl::OkStatus()
+                           : Error(absl::StrCat("a comma is missing before '", text_.substr(0, 20), "'"));
   }
 
   absl::Status TakeElement() {
@@ -217,7 +218,8 @@ absl::StatusOr<Tensor> Build(const LiteralText& literal) {
   for (size_t i = 0; i < literal.elements.size(); ++i) {
     const LiteralText::Element& element = literal.elements[i];
     if (element.quoted || !ParseValue(element.text, &out[i])) {
-      return absl::InvalidArgumentError(absl::StrCat("'", element.text.substr(0, 60), "' is no value of type ", DTypeName(DTypeOf<T>::value)));
+      return absl::InvalidArgumentError(
+          absl::StrCat("'", element.text.substr(0, 60), "' is no value of type ", DTypeName(DTypeOf<T>::value)));
     }
   }
   return tensor;
@@ -232,7 +234,8 @@ absl::StatusOr<Tensor> BuildStrings(const LiteralText& literal) {
 }  // namespace
 
 absl::StatusOr<LiteralText> ParseLiteral(absl::string_view text) {
-  if (absl::StripAsciiWhitespace(text).empty()) return absl::InvalidArgumentError("the value is empty; write \"\" for an empty text");
+  if (absl::StripAsciiWhitespace(text).empty())
+    return absl::InvalidArgumentError("the value is empty; write \"\" for an empty text");
   return LiteralReader(text).Read();
 }
 
@@ -290,7 +293,8 @@ absl::StatusOr<Tensor> TensorFromLiteralText(const LiteralText& literal, DType d
 #undef THALWEG_BUILD_
     case DType::kString: return BuildStrings(literal);
     default:
-      return absl::UnimplementedError(absl::StrCat("values of type ", DTypeName(dtype), " cannot be written out; use a .npy file"));
+      return absl::UnimplementedError(
+          absl::StrCat("values of type ", DTypeName(dtype), " cannot be written out; use a .npy file"));
   }
 }
 

@@ -14,10 +14,10 @@ int UnknownVerb(const std::string& name, Console& console) {
   std::vector<std::string> names;
   for (const Verb* verb : AllVerbs()) names.push_back(verb->spec().verb);
   const std::vector<std::string> nearest = NearestWords(name, names, 2);
-  return console.Fail({absl::InvalidArgumentError(absl::StrCat(
-                           "unknown verb '", name, "'",
-                           nearest.empty() ? absl::StrCat("; there are ", absl::StrJoin(names, ", "))
-                                           : absl::StrCat("; nearest: ", absl::StrJoin(nearest, ", ")))),
+  return console.Fail({absl::InvalidArgumentError(
+                           absl::StrCat("unknown verb '", name, "'",
+                                        nearest.empty() ? absl::StrCat("; there are ", absl::StrJoin(names, ", "))
+                                                        : absl::StrCat("; nearest: ", absl::StrJoin(nearest, ", ")))),
                        kExitUsage, "thalweg help"});
 }
 
@@ -47,4 +47,6 @@ int Main(std::vector<std::string> arguments) {
 }  // namespace
 }  // namespace thalweg::tools
 
-int main(int argc, char** argv) { return thalweg::tools::Main(std::vector<std::string>(argv + (argc > 0), argv + argc)); }
+int main(int argc, char** argv) {
+  return thalweg::tools::Main(std::vector<std::string>(argv + (argc > 0), argv + argc));
+}

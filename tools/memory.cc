@@ -39,7 +39,8 @@ int64_t TotalMemoryBytes() {
 absl::Status CheckFitsMemory(int64_t bytes, absl::string_view what) {
   const int64_t limit = TotalMemoryBytes() / 5 * 4;
   if (bytes <= limit) return absl::OkStatus();
-  return absl::ResourceExhaustedError(absl::StrCat(what, " takes ", FormatBytes(static_cast<double>(bytes)), ", but this machine allows ",
+  return absl::ResourceExhaustedError(absl::StrCat(what, " takes ", FormatBytes(static_cast<double>(bytes)),
+                                                   ", but this machine allows ",
                                                    FormatBytes(static_cast<double>(limit))));
 }
 

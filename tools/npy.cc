@@ -95,7 +95,8 @@ absl::StatusOr<Header> ParseHeader(absl::string_view text, absl::string_view lab
     bool understood = false;
     if (key == "descr") {
       if (reader.Peek() == '[') {
-        return absl::UnimplementedError(absl::StrCat(label, ": structured arrays are not supported; save one array per field"));
+        return absl::UnimplementedError(
+            absl::StrCat(label, ": structured arrays are not supported; save one array per field"));
       }
       understood = have_descr = reader.QuotedString(&header.descr);
     } else if (key == "fortran_order") {
@@ -132,7 +133,9 @@ absl::Status ParseDescr(absl::string_view descr, absl::string_view label, NpyArr
     descr.remove_prefix(1);
   }
   const char kind = descr.empty() ? '\0' : descr[0];
-  if (kind == 'O') return absl::UnimplementedError(absl::StrCat(label, ": arrays of Python objects are not supported; save strings as |S"));
+  if (kind == 'O')
+    return absl::UnimplementedError(
+        absl::StrCat(label, ": arrays of Python objects are not supported; save strings as |S"));
   int64_t size = 0;
   if (kind == '\0' || !absl::SimpleAtoi(descr.substr(1), &size) || size < 0) {
     return Bad(label, absl::StrCat("unknown element type '", whole, "'"));
@@ -257,7 +260,8 @@ absl::Status CheckNarrowIntegers(const Tensor& tensor) {
   for (int64_t i = 0; i < tensor.num_elements(); ++i) {
     const int value = is_signed ? static_cast<int8_t>(bytes[i]) : bytes[i];
     if (!FitsNarrowInteger(t, value)) {
-      return absl::InvalidArgumentError(absl::StrCat("element ", i, " is ", value, ", out of the range of ", DTypeName(t)));
+      return absl::InvalidArgumentError(
+          absl::StrCat("element ", i, " is ", value, ", out of the range of ", DTypeName(t)));
     }
   }
   return absl::OkStatus();
@@ -284,7 +288,9 @@ absl::StatusOr<Tensor> PlainTensor(const NpyArray& array, DType dtype) {
   if (!array.fortran_order || array.shape.rank() < 2) {
     if (!array.data.empty()) std::memcpy(out, array.data.data(), array.data.size());
   } else {
-    ForEachElement(array, [&](int64_t i, int64_t position) { std::memcpy(out + i * size, array.data.data() + position * size, size); });
+    ForEachElement(array, [&](int64_t i, int64_t position) {
+      std::memcpy(out + i * size, array.data.data() + position * size, size);
+    });
   }
   if (dtype == DType::kBool) {  // only 0 and 1 are values of a bool
     for (int64_t i = 0; i < tensor.num_elements(); ++i) out[i] = out[i] != 0;
@@ -339,13 +345,15 @@ absl::StatusOr<std::unique_ptr<NpyFile>> NpyFromStrings(const Tensor& tensor) {
   for (const std::string& value : values) width = std::max(width, value.size());
   int64_t total = 0;
   if (!CheckedMul(static_cast<int64_t>(width), tensor.num_elements(), &total) || total > kMaxFixedWidthBytes) {
-    return absl::InvalidArgumentError(absl::StrCat("strings", tensor.shape().ToString(), " with a longest one of ", width,
-                                                   " bytes would take more than 64 GiB in the fixed-width form of .npy"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("strings", tensor.shape().ToString(), " with a longest one of ", width,
+                     " bytes would take more than 64 GiB in the fixed-width form of .npy"));
   }
   auto file = std::make_unique<NpyFile>();
   file->header = HeaderOf(absl::StrCat("|S", width), tensor.shape());
   file->converted.resize(static_cast<size_t>(total), '\0');
-  for (size_t i = 0; i < values.size(); ++i) std::copy(values[i].begin(), values[i].end(), file->converted.begin() + i * width);
+  for (size_t i = 0; i < values.size(); ++i)
+    std::copy(values[i].begin(), values[i].end(), file->converted.begin() + i * width);
   file->data = file->converted;
   return file;
 }
@@ -368,7 +376,8 @@ absl::StatusOr<NpyArray> ParseNpy(absl::string_view bytes, std::shared_ptr<const
   const size_t length_bytes = version == 1 ? 2 : 4;
   if (bytes.size() < 8 + length_bytes) return absl::DataLossError(absl::StrCat(label, ": ends within the .npy header"));
   size_t header_bytes = 0;
-  for (size_t i = 0; i < length_bytes; ++i) header_bytes |= static_cast<size_t>(static_cast<unsigned char>(bytes[8 + i])) << (8 * i);
+  for (size_t i = 0; i < length_bytes; ++i)
+    header_bytes |= static_cast<size_t>(static_cast<unsigned char>(bytes[8 + i])) << (8 * i);
   const size_t data_start = 8 + length_bytes + header_bytes;
   if (header_bytes > kMaxHeaderBytes) return Bad(label, absl::StrCat("a header of ", header_bytes, " bytes"));
   if (bytes.size() < data_start) return absl::DataLossError(absl::StrCat(label, ": ends within the .npy header"));
@@ -384,10 +393,12 @@ absl::StatusOr<NpyArray> ParseNpy(absl::string_view bytes, std::shared_ptr<const
   if (!CheckedMul(array.shape.num_elements(), array.item_bytes, &expected)) return Bad(label, "its size overflows");
   const int64_t there = static_cast<int64_t>(bytes.size() - data_start);
   if (there != expected) {
-    const std::string what = absl::StrCat(label, ": ", array.ToString(), " takes ", expected, " bytes, but the file has ", there);
+    const std::string what =
+        absl::StrCat(label, ": ", array.ToString(), " takes ", expected, " bytes, but the file has ", there);
     return there < expected ? absl::DataLossError(what) : absl::InvalidArgumentError(what);
   }
-  if (array.item_bytes == 0 && array.shape.num_elements() > (int64_t{1} << 24)) return Bad(label, "too many empty strings");
+  if (array.item_bytes == 0 && array.shape.num_elements() > (int64_t{1} << 24))
+    return Bad(label, "too many empty strings");
   array.data = bytes.substr(data_start);
   array.owner = std::move(owner);
   return array;
@@ -398,7 +409,8 @@ DType NaturalDType(const NpyArray& array) {
     case 'b': return DType::kBool;
     case 'S':
     case 'U': return DType::kString;
-    case 'f': return array.item_bytes == 2 ? DType::kFloat16 : array.item_bytes == 4 ? DType::kFloat32 : DType::kFloat64;
+    case 'f':
+      return array.item_bytes == 2 ? DType::kFloat16 : array.item_bytes == 4 ? DType::kFloat32 : DType::kFloat64;
     case 'c': return array.item_bytes == 8 ? DType::kComplex64 : DType::kComplex128;
     case 'i':
       return array.item_bytes == 1   ? DType::kInt8
@@ -418,21 +430,25 @@ absl::StatusOr<Tensor> TensorFromNpy(const NpyArray& array, DType wanted) {
   const DType natural = NaturalDType(array);
   const DType target = wanted == DType::kInvalid ? natural : RemoveRef(wanted);
   if (target == DType::kInvalid) {
-    return absl::InvalidArgumentError(absl::StrCat(array.ToString(), " is raw data; only a bfloat16 or float8 input takes it"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(array.ToString(), " is raw data; only a bfloat16 or float8 input takes it"));
   }
   if (target == natural) return natural == DType::kString ? StringTensor(array) : PlainTensor(array, natural);
   if (IsCarriedBy(target, array)) return PlainTensor(array, target);
   const Carrier carrier = CarrierOf(target);
-  const std::string form = carrier.kind == 0 ? std::string()
-                                             : absl::StrCat(" (stored as ", carrier.kind == 'i' ? "int" : "uint", carrier.bytes * 8, ")");
-  return absl::InvalidArgumentError(absl::StrCat("is ", array.ToString(), ", but the graph wants ", DTypeName(target), form));
+  const std::string form =
+      carrier.kind == 0 ? std::string()
+                        : absl::StrCat(" (stored as ", carrier.kind == 'i' ? "int" : "uint", carrier.bytes * 8, ")");
+  return absl::InvalidArgumentError(
+      absl::StrCat("is ", array.ToString(), ", but the graph wants ", DTypeName(target), form));
 }
 
 absl::StatusOr<std::unique_ptr<NpyFile>> NpyFromTensor(const Tensor& tensor) {
   if (tensor.dtype() == DType::kString) return NpyFromStrings(tensor);
   const char* descr = DescrOf(tensor.dtype());
   if (descr == nullptr || tensor.memory() != MemoryKind::kHost) {
-    return absl::UnimplementedError(absl::StrCat("a ", DTypeName(tensor.dtype()), " tensor has no form as a .npy array"));
+    return absl::UnimplementedError(
+        absl::StrCat("a ", DTypeName(tensor.dtype()), " tensor has no form as a .npy array"));
   }
   auto file = std::make_unique<NpyFile>();
   file->header = HeaderOf(descr, tensor.shape());

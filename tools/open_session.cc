@@ -24,7 +24,8 @@ absl::Status CheckIsGraphFile(const std::string& path) {
   struct stat info;
   if (stat(path.c_str(), &info) != 0 || !S_ISDIR(info.st_mode)) return absl::OkStatus();
   if (Exists(path + "/saved_model.pb") || Exists(path + "/saved_model.pbtxt")) {
-    return absl::UnimplementedError(absl::StrCat("'", path, "' is a SavedModel; this version loads GraphDef files (.pb, .pbtxt) only"));
+    return absl::UnimplementedError(
+        absl::StrCat("'", path, "' is a SavedModel; this version loads GraphDef files (.pb, .pbtxt) only"));
   }
   return absl::InvalidArgumentError(absl::StrCat("'", path, "' is a folder, not a graph"));
 }

@@ -16,13 +16,16 @@ constexpr size_t kMaxDefaultFetches = 16;
 
 absl::StatusOr<std::vector<PlacementDevice>> Devices(const std::string& list) {
   THALWEG_ASSIGN_OR_RETURN(const std::vector<DeviceRequest> requests, ParseDeviceList(list));
-  THALWEG_ASSIGN_OR_RETURN(const std::vector<std::shared_ptr<Device>> made, MakeDevices(requests, std::make_shared<MemoryBudget>(0)));
+  THALWEG_ASSIGN_OR_RETURN(const std::vector<std::shared_ptr<Device>> made,
+                           MakeDevices(requests, std::make_shared<MemoryBudget>(0)));
   std::vector<PlacementDevice> devices;
-  for (const auto& device : made) devices.push_back({device->name(), device->backend(), device->memory() == MemoryKind::kHost});
+  for (const auto& device : made)
+    devices.push_back({device->name(), device->backend(), device->memory() == MemoryKind::kHost});
   return devices;
 }
 
-absl::Status AddSignature(const GraphView& view, const PlacedGraph& placed, const std::vector<std::string>& targets, CompileRequest* request) {
+absl::Status AddSignature(const GraphView& view, const PlacedGraph& placed, const std::vector<std::string>& targets,
+                          CompileRequest* request) {
   const Graph& graph = view.graph();
   THALWEG_ASSIGN_OR_RETURN(const std::vector<NodeId> inputs, UnfedPlaceholders(graph, {}, placed.fetches, targets));
   for (const NodeId id : inputs) request->feeds.push_back({id, 0});
@@ -50,13 +53,15 @@ absl::StatusOr<PlacementOptions> OptionsOf(const SessionOptions& session) {
 
 }  // namespace
 
-absl::StatusOr<PlacedGraph> PlaceView(const GraphView& view, const SessionOptions& options, const std::vector<std::string>& fetches,
+absl::StatusOr<PlacedGraph> PlaceView(const GraphView& view, const SessionOptions& options,
+                                      const std::vector<std::string>& fetches,
                                       const std::vector<std::string>& targets) {
   PlacedGraph placed;
   placed.loaded_nodes = view.graph().num_nodes();
   placed.fetches = fetches.empty() && targets.empty() ? LikelyFetches(*view.summary, kMaxDefaultFetches) : fetches;
   if (placed.fetches.empty() && targets.empty()) {
-    return absl::InvalidArgumentError("this graph has no output that stands out; say what a step should fetch with -f TENSOR");
+    return absl::InvalidArgumentError(
+        "this graph has no output that stands out; say what a step should fetch with -f TENSOR");
   }
   THALWEG_ASSIGN_OR_RETURN(placed.devices, Devices(options.devices));
   const std::unique_ptr<KernelCatalog> kernels = MakeKernelCatalog(BuiltinOps());
@@ -69,7 +74,8 @@ absl::StatusOr<PlacedGraph> PlaceView(const GraphView& view, const SessionOption
   request.disabled_passes.insert(options.disabled_passes.begin(), options.disabled_passes.end());
   THALWEG_RETURN_IF_ERROR(AddSignature(view, placed, targets, &request));
   THALWEG_ASSIGN_OR_RETURN(request.placement, OptionsOf(options));
-  THALWEG_ASSIGN_OR_RETURN(request.placement.stateful_assignments, PlaceState(view.graph(), placed.devices, *kernels, request.placement));
+  THALWEG_ASSIGN_OR_RETURN(request.placement.stateful_assignments,
+                           PlaceState(view.graph(), placed.devices, *kernels, request.placement));
   THALWEG_ASSIGN_OR_RETURN(placed.compiled, CompileGraph(view.graph(), request));
   return placed;
 }

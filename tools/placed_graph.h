@@ -17,12 +17,14 @@ struct PlacedGraph {
   int64_t loaded_nodes = 0;
   CompiledGraph compiled;
 
-  const DecisionRecord& record(const Node& node) const { return compiled.placement.records[&node - compiled.graph.nodes().data()]; }
+  const DecisionRecord& record(const Node& node) const {
+    return compiled.placement.records[&node - compiled.graph.nodes().data()];
+  }
 };
 
-// As a session with these options would run a step with these fetches and targets (without any: the likely outputs), every
-// placeholder that it needs being fed.
-absl::StatusOr<PlacedGraph> PlaceView(const GraphView& view, const SessionOptions& options, const std::vector<std::string>& fetches,
-                                      const std::vector<std::string>& targets);
+// As a session with these options would run a step with these fetches and targets (without any: the likely outputs),
+// every placeholder that it needs being fed.
+absl::StatusOr<PlacedGraph> PlaceView(const GraphView& view, const SessionOptions& options,
+                                      const std::vector<std::string>& fetches, const std::vector<std::string>& targets);
 
 }  // namespace thalweg::tools

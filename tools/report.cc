@@ -101,7 +101,9 @@ Console::Console() : stderr_is_terminal_(isatty(STDERR_FILENO) != 0) {
   colour_stderr_ = allowed && stderr_is_terminal_;
 }
 
-std::string Console::Paint(Colour colour, absl::string_view text) const { return Painted(colour_stdout_, colour, text); }
+std::string Console::Paint(Colour colour, absl::string_view text) const {
+  return Painted(colour_stdout_, colour, text);
+}
 std::string Console::PaintForStderr(Colour colour, absl::string_view text) const {
   return Painted(colour_stderr_, colour, text);
 }
@@ -151,7 +153,8 @@ std::string Table::ToString(absl::string_view indent) const {
     for (size_t c = 0; c < row.size(); ++c) {
       const std::string padding(widths[c] - DisplayWidth(row[c]), ' ');
       if (widths[c] == 0) continue;
-      absl::StrAppend(&line, columns_[c] == Align::kRight ? padding : "", row[c], columns_[c] == Align::kLeft ? padding : "", "  ");
+      absl::StrAppend(&line, columns_[c] == Align::kRight ? padding : "", row[c],
+                      columns_[c] == Align::kLeft ? padding : "", "  ");
     }
     while (!line.empty() && line.back() == ' ') line.pop_back();
     absl::StrAppend(&out, line, "\n");
@@ -254,7 +257,8 @@ std::string Ellipsis(absl::string_view text, size_t limit) {
   return absl::StrCat(text.substr(0, head), "...", text.substr(text.size() - tail));
 }
 
-std::vector<std::string> NearestWords(absl::string_view word, const std::vector<std::string>& candidates, size_t limit) {
+std::vector<std::string> NearestWords(absl::string_view word, const std::vector<std::string>& candidates,
+                                      size_t limit) {
   if (word.size() > 256) return {};
   std::vector<std::pair<size_t, std::string>> ranked;
   for (const std::string& candidate : candidates) {

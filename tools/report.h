@@ -32,9 +32,9 @@ class Console {
   // Colour is used on a stream that is a terminal, unless NO_COLOR is set to something.
   Console();
 
-  void Print(absl::string_view text);        // to stdout, as it is
-  void Note(absl::string_view text);         // "note: ..." to stderr, unless quiet
-  void Warn(absl::string_view text);         // "warning: ..." to stderr, also when quiet
+  void Print(absl::string_view text);  // to stdout, as it is
+  void Note(absl::string_view text);   // "note: ..." to stderr, unless quiet
+  void Warn(absl::string_view text);   // "warning: ..." to stderr, also when quiet
   // Prints "error: CODE: message" and the next command to stderr; returns the exit code.
   int Fail(const Failure& failure);
 
@@ -84,10 +84,10 @@ class Progress {
   std::thread thread_;
 };
 
-std::string FormatNanos(double nanos);        // "850 ns", "12.3 us", "4.56 ms", "1.23 s"
-std::string FormatBytes(double bytes);        // "12 B", "28.4 MiB"
-std::string FormatCount(int64_t count);       // "1 841": thousands apart
-std::string FormatShort(double number);       // "6.8 M"
+std::string FormatNanos(double nanos);   // "850 ns", "12.3 us", "4.56 ms", "1.23 s"
+std::string FormatBytes(double bytes);   // "12 B", "28.4 MiB"
+std::string FormatCount(int64_t count);  // "1 841": thousands apart
+std::string FormatShort(double number);  // "6.8 M"
 // "INVALID_ARGUMENT"; the spelling that scripts look for.
 std::string CodeName(absl::StatusCode code);
 // `word` for one, `word` + "s" otherwise, with the number before it.
@@ -97,6 +97,7 @@ std::string ShellQuote(absl::string_view text);
 // Shortened to `limit` characters with "..." in the middle.
 std::string Ellipsis(absl::string_view text, size_t limit);
 // Up to `limit` candidates nearest to `word` by edit distance, only plausible ones (at most a third of its length + 1).
-std::vector<std::string> NearestWords(absl::string_view word, const std::vector<std::string>& candidates, size_t limit = 3);
+std::vector<std::string> NearestWords(absl::string_view word, const std::vector<std::string>& candidates,
+                                      size_t limit = 3);
 
 }  // namespace thalweg::tools

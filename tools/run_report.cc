@@ -33,7 +33,8 @@ template <typename T>
 OrderedJson ElementsOf(const Tensor& tensor, int64_t limit) {
   OrderedJson list = OrderedJson::array();
   const absl::Span<const T> values = tensor.flat<T>();
-  for (size_t i = 0; i < values.size() && static_cast<int64_t>(i) < limit; ++i) list.push_back(ElementJson<T>(values[i]));
+  for (size_t i = 0; i < values.size() && static_cast<int64_t>(i) < limit; ++i)
+    list.push_back(ElementJson<T>(values[i]));
   return list;
 }
 
@@ -108,8 +109,8 @@ std::string ValuesText(const std::vector<FetchedValue>& values, int64_t limit) {
   return table.ToString();
 }
 
-std::string RunDocument(const RunConfig& config, const std::vector<StepOutcome>& steps, bool is_script, int64_t print_limit,
-                        int64_t peak_memory_bytes) {
+std::string RunDocument(const RunConfig& config, const std::vector<StepOutcome>& steps, bool is_script,
+                        int64_t print_limit, int64_t peak_memory_bytes) {
   OrderedJson json;
   json["schema"] = kSchema;
   json["config"] = ConfigJson(config);

@@ -15,13 +15,13 @@ struct FetchedValue {
   std::string name;  // as given with -f
   DType dtype = DType::kInvalid;
   Shape shape;
-  Tensor tensor;     // uninitialised once its elements are not needed any more
+  Tensor tensor;  // uninitialised once its elements are not needed any more
 };
 
 struct StepOutcome {
   std::string name;
   absl::Status status;
-  std::string stage;       // "run", or "load" for a graph that could not be added
+  std::string stage;  // "run", or "load" for a graph that could not be added
   int64_t nanos = 0;
   std::vector<FetchedValue> values;
 };
@@ -39,8 +39,8 @@ struct RunConfig {
 std::string ValuesText(const std::vector<FetchedValue>& values, int64_t limit);
 
 // The document of --json. `print_limit` < 0 leaves the elements out.
-std::string RunDocument(const RunConfig& config, const std::vector<StepOutcome>& steps, bool is_script, int64_t print_limit,
-                        int64_t peak_memory_bytes);
+std::string RunDocument(const RunConfig& config, const std::vector<StepOutcome>& steps, bool is_script,
+                        int64_t print_limit, int64_t peak_memory_bytes);
 // The document of a graph that could not be loaded.
 std::string RefusalDocument(const RunConfig& config, const absl::Status& status);
 

@@ -32,7 +32,8 @@ absl::Status ReadBool(const Json& value, absl::string_view where, absl::string_v
   return absl::OkStatus();
 }
 
-absl::Status ReadNames(const Json& value, absl::string_view where, absl::string_view key, std::vector<std::string>* out) {
+absl::Status ReadNames(const Json& value, absl::string_view where, absl::string_view key,
+                       std::vector<std::string>* out) {
   if (!value.is_array()) return Wrong(where, key, "a list of tensor names");
   for (const Json& item : value) {
     if (!item.is_string()) return Wrong(where, key, "a list of tensor names");
@@ -62,7 +63,9 @@ absl::StatusOr<ScriptStep> ReadStep(const Json& json, const std::string& where, 
     else if (key == "timeout") status = ReadTimeout(value, where, &step.timeout_nanos);
     else if (key == "new_session") status = ReadBool(value, where, key, &step.new_session);
     else if (key == "close") status = ReadBool(value, where, key, &step.close);
-    else if (key == "signature") status = absl::UnimplementedError(absl::StrCat(where, ": 'signature' is for SavedModels, which this version does not load"));
+    else if (key == "signature")
+      status = absl::UnimplementedError(
+          absl::StrCat(where, ": 'signature' is for SavedModels, which this version does not load"));
     else script->unknown_keys.push_back(absl::StrCat(where, ": '", key, "'"));
     if (!status.ok()) return status;
   }
@@ -74,14 +77,16 @@ absl::StatusOr<ScriptStep> ReadStep(const Json& json, const std::string& where, 
 absl::StatusOr<Script> ParseScript(absl::string_view text, absl::string_view label) {
   THALWEG_ASSIGN_OR_RETURN(const Json json, ParseJson(text, label));
   if (!json.is_object() || !json.contains("format") || json["format"] != kFormat) {
-    return absl::InvalidArgumentError(absl::StrCat(label, ": not a script: it should begin {\"format\": \"", kFormat, "\", \"steps\": [...]}"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(label, ": not a script: it should begin {\"format\": \"", kFormat, "\", \"steps\": [...]}"));
   }
   if (!json.contains("steps") || !json["steps"].is_array()) {
     return absl::InvalidArgumentError(absl::StrCat(label, ": 'steps' should be a list"));
   }
   Script script;
   for (const Json& item : json["steps"]) {
-    THALWEG_ASSIGN_OR_RETURN(ScriptStep step, ReadStep(item, absl::StrCat(label, ": step ", script.steps.size()), &script));
+    THALWEG_ASSIGN_OR_RETURN(ScriptStep step,
+                             ReadStep(item, absl::StrCat(label, ": step ", script.steps.size()), &script));
     script.steps.push_back(std::move(step));
   }
   for (const auto& [key, value] : json.items()) {

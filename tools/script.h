@@ -12,13 +12,13 @@ namespace thalweg::tools {
 
 struct ScriptStep {
   std::string name;
-  std::string inputs;                // a .npz with exactly this step's feeds; "" for none
+  std::string inputs;  // a .npz with exactly this step's feeds; "" for none
   std::vector<std::string> fetches;
   std::vector<std::string> targets;
   std::optional<int64_t> timeout_nanos;
-  std::string extend;                // a GraphDef to add to the session's graph first; "" for none
-  bool new_session = false;          // a fresh session first
-  bool close = false;                // closes the session first
+  std::string extend;        // a GraphDef to add to the session's graph first; "" for none
+  bool new_session = false;  // a fresh session first
+  bool close = false;        // closes the session first
 
   // Without fetches and targets there is nothing to run: such a step only extends, closes or starts anew.
   bool runs() const { return !fetches.empty() || !targets.empty() || !inputs.empty(); }

@@ -33,7 +33,8 @@ absl::Status CheckPolicy(const std::string& policy) {
   const std::pair<std::string, std::string> parts = absl::StrSplit(policy, absl::MaxSplits('~', 1));
   uint64_t seed = 0;
   if (parts.first == "scatter" && absl::SimpleAtoi(parts.second, &seed)) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("--policy: '", policy, "' is no policy; there are default and scatter~SEED, as in scatter~7"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("--policy: '", policy, "' is no policy; there are default and scatter~SEED, as in scatter~7"));
 }
 
 // "RE=DEV", split at the last '='.
@@ -55,11 +56,13 @@ absl::Status ReadPin(const std::string& text, SessionOptions* options) {
 
 bool IsThere(const std::string& device, const std::vector<DeviceRequest>& devices) {
   const absl::StatusOr<DeviceName> name = DeviceName::ParseLocalOrFull(device);
-  return name.ok() && std::any_of(devices.begin(), devices.end(), [&](const DeviceRequest& d) { return name->Matches(d.name); });
+  return name.ok() &&
+         std::any_of(devices.begin(), devices.end(), [&](const DeviceRequest& d) { return name->Matches(d.name); });
 }
 
 std::string DeviceListText(const std::vector<DeviceRequest>& devices) {
-  return absl::StrJoin(devices, ", ", [](std::string* out, const DeviceRequest& d) { absl::StrAppend(out, d.name.ToShortString()); });
+  return absl::StrJoin(devices, ", ",
+                       [](std::string* out, const DeviceRequest& d) { absl::StrAppend(out, d.name.ToShortString()); });
 }
 
 absl::Status ReadNumbers(const Arguments& arguments, SessionOptions* options) {
@@ -98,7 +101,8 @@ absl::Status ReadPasses(const Arguments& arguments, SessionOptions* options) {
     for (absl::string_view pass : absl::StrSplit(list, ',', absl::SkipEmpty())) {
       options->disabled_passes.push_back(std::string(pass));
       if (std::find(known.begin(), known.end(), pass) != known.end()) continue;
-      return absl::InvalidArgumentError(absl::StrCat("--no-opt: there is no pass '", pass, "'; there are ", absl::StrJoin(known, ", ")));
+      return absl::InvalidArgumentError(
+          absl::StrCat("--no-opt: there is no pass '", pass, "'; there are ", absl::StrJoin(known, ", ")));
     }
   }
   return absl::OkStatus();
@@ -108,11 +112,13 @@ Failure ReadDevices(const Arguments& arguments, SessionOptions* options) {
   options->devices = arguments.ValueOr("devices", "CPU:0");
   const absl::StatusOr<std::vector<DeviceRequest>> devices = ParseDeviceList(options->devices);
   if (!devices.ok()) {
-    return {ForFlag("devices", devices.status()), absl::IsNotFound(devices.status()) ? kExitDeviceMissing : kExitUsage, "thalweg devices"};
+    return {ForFlag("devices", devices.status()), absl::IsNotFound(devices.status()) ? kExitDeviceMissing : kExitUsage,
+            "thalweg devices"};
   }
   for (const auto& [pattern, device] : options->pins) {
     if (IsThere(device, *devices)) continue;
-    return {absl::NotFoundError(absl::StrCat("--pin '", pattern, "=", device, "': there is no such device in this session; it has ",
+    return {absl::NotFoundError(absl::StrCat("--pin '", pattern, "=", device,
+                                             "': there is no such device in this session; it has ",
                                              DeviceListText(*devices), " (see -d)")),
             kExitDeviceMissing, "thalweg devices"};
   }
@@ -122,22 +128,26 @@ Failure ReadDevices(const Arguments& arguments, SessionOptions* options) {
 }  // namespace
 
 void AppendPlacementFlags(std::vector<FlagSpec>* flags) {
-  flags->insert(flags->end(), {
-      {FlagKind::kValue, "devices", "d", "LIST", "devices to use: CPU:0,CPU:1,GPU:0=sim (default CPU:0)"},
-      {FlagKind::kRepeated, "pin", "", "RE=DEVICE", "nodes whose whole name matches must run there"},
-      {FlagKind::kValue, "policy", "", "NAME", "default, or scatter~SEED: every node on a random feasible device"},
-      {FlagKind::kValue, "placement", "", "p.json", "a placement written by `place --out`, obeyed exactly"},
-      {FlagKind::kOnOff, "soft-placement", "", "", "move nodes whose device is not there (default: on)"},
-      {FlagKind::kOptionalValue, "no-opt", "", "PASS,...", "leave out these rewriting passes, or all"},
-  });
+  flags->insert(
+      flags->end(),
+      {
+          {FlagKind::kValue, "devices", "d", "LIST", "devices to use: CPU:0,CPU:1,GPU:0=sim (default CPU:0)"},
+          {FlagKind::kRepeated, "pin", "", "RE=DEVICE", "nodes whose whole name matches must run there"},
+          {FlagKind::kValue, "policy", "", "NAME", "default, or scatter~SEED: every node on a random feasible device"},
+          {FlagKind::kValue, "placement", "", "p.json", "a placement written by `place --out`, obeyed exactly"},
+          {FlagKind::kOnOff, "soft-placement", "", "", "move nodes whose device is not there (default: on)"},
+          {FlagKind::kOptionalValue, "no-opt", "", "PASS,...", "leave out these rewriting passes, or all"},
+      });
 }
 
 void AppendSessionFlags(std::vector<FlagSpec>* flags) {
   AppendPlacementFlags(flags);
-  flags->insert(flags->end(), {
-      {FlagKind::kValue, "memory-limit", "", "2GiB", "the most that tensors may take (default: 80% of RAM)"},
-      {FlagKind::kValue, "parallel-iterations", "", "N", "for every loop, whatever the graph says"},
-  });
+  flags->insert(
+      flags->end(),
+      {
+          {FlagKind::kValue, "memory-limit", "", "2GiB", "the most that tensors may take (default: 80% of RAM)"},
+          {FlagKind::kValue, "parallel-iterations", "", "N", "for every loop, whatever the graph says"},
+      });
 }
 
 SessionFlagsResult ReadSessionFlags(const Arguments& arguments) {

@@ -17,8 +17,8 @@ void AppendPlacementFlags(std::vector<FlagSpec>* flags);
 // The same and --memory-limit and --parallel-iterations.
 void AppendSessionFlags(std::vector<FlagSpec>* flags);
 
-// Reads and checks them; SessionOptions::threads is left to the verb. A failure has exit code 2 for malformed values, 7 for
-// a device that is not there.
+// Reads and checks them; SessionOptions::threads is left to the verb. A failure has exit code 2 for malformed values, 7
+// for a device that is not there.
 struct SessionFlagsResult {
   SessionOptions options;
   Failure failure;  // status OK if all is well

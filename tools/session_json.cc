@@ -10,7 +10,8 @@ namespace thalweg::tools {
 
 OrderedJson SessionOptionsJson(const SessionOptions& options) {
   OrderedJson json;
-  json["threads"] = options.threads > 0 ? options.threads : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  json["threads"] =
+      options.threads > 0 ? options.threads : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   json["devices"] = options.devices;
   json["soft_placement"] = options.soft_placement;
   json["policy"] = options.policy;

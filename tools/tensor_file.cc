@@ -19,7 +19,8 @@ absl::StatusOr<Tensor> ReadTensorProtoFile(const std::string& path) {
     return absl::InvalidArgumentError(absl::StrCat("'", path, "' is not a TensorProto"));
   }
   absl::StatusOr<TensorLiteralPtr> literal = DecodeTensorProto(proto);
-  if (!literal.ok()) return absl::Status(literal.status().code(), absl::StrCat("'", path, "': ", literal.status().message()));
+  if (!literal.ok())
+    return absl::Status(literal.status().code(), absl::StrCat("'", path, "': ", literal.status().message()));
   return Tensor::FromLiteral(*literal);
 }
 

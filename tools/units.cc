@@ -22,8 +22,9 @@ struct Unit {
 // Splits "2.5GiB" into 2.5 and "GiB". False if there is no number at the start.
 bool SplitNumber(absl::string_view text, double* number, absl::string_view* unit) {
   size_t end = 0;
-  while (end < text.size() && (std::isdigit(static_cast<unsigned char>(text[end])) || text[end] == '.' || text[end] == '+' ||
-                               text[end] == '-' || (end > 0 && (text[end] == 'e' || text[end] == 'E')))) {
+  while (end < text.size() &&
+         (std::isdigit(static_cast<unsigned char>(text[end])) || text[end] == '.' || text[end] == '+' ||
+          text[end] == '-' || (end > 0 && (text[end] == 'e' || text[end] == 'E')))) {
     ++end;
   }
   *unit = text.substr(end);
@@ -49,9 +50,9 @@ absl::StatusOr<int64_t> ParseDim(absl::string_view text, bool allow_unknown, abs
   if (allow_unknown && text == "?") return kUnknownDim;
   int64_t value = 0;
   if (!absl::SimpleAtoi(text, &value) || value < 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("'", whole, "' is not a shape: '", text, "' should be a size of 0 or more", allow_unknown ? " or '?'" : "",
-                     "; write 8x224x224x3 (an empty text is a scalar)"));
+    return absl::InvalidArgumentError(absl::StrCat("'", whole, "' is not a shape: '", text,
+                                                   "' should be a size of 0 or more", allow_unknown ? " or '?'" : "",
+                                                   "; write 8x224x224x3 (an empty text is a scalar)"));
   }
   return value;
 }
@@ -71,8 +72,8 @@ absl::StatusOr<Dims> ParseDims(absl::string_view text, bool allow_unknown) {
 bool ParseDouble(absl::string_view text, double* out) { return absl::SimpleAtod(text, out); }
 
 absl::StatusOr<int64_t> ParseNanos(absl::string_view text) {
-  static constexpr Unit kUnits[] = {{"ns", 1}, {"us", 1e3}, {"\xc2\xb5s", 1e3}, {"ms", 1e6}, {"s", 1e9}, {"m", 60e9},
-                                    {"min", 60e9}, {"h", 3600e9}};
+  static constexpr Unit kUnits[] = {{"ns", 1},  {"us", 1e3}, {"\xc2\xb5s", 1e3}, {"ms", 1e6},
+                                    {"s", 1e9}, {"m", 60e9}, {"min", 60e9},      {"h", 3600e9}};
   int64_t nanos = 0;
   if (Scale(text, kUnits, 1e9, &nanos)) return nanos;
   return absl::InvalidArgumentError(absl::StrCat("'", text, "' is not a time; write 5s, 250ms, 30us or 2m"));
@@ -80,12 +81,14 @@ absl::StatusOr<int64_t> ParseNanos(absl::string_view text) {
 
 absl::StatusOr<int64_t> ParseBytes(absl::string_view text) {
   static constexpr double kK = 1024;
-  static constexpr Unit kUnits[] = {{"B", 1},           {"K", kK},           {"M", kK * kK},   {"G", kK * kK * kK}, {"T", kK * kK * kK * kK},
-                                    {"KiB", kK},        {"MiB", kK * kK},    {"GiB", kK * kK * kK}, {"TiB", kK * kK * kK * kK},
-                                    {"KB", 1e3},        {"MB", 1e6},         {"GB", 1e9},      {"TB", 1e12}};
+  static constexpr Unit kUnits[] = {
+      {"B", 1},    {"K", kK},        {"M", kK * kK},        {"G", kK * kK * kK},        {"T", kK * kK * kK * kK},
+      {"KiB", kK}, {"MiB", kK * kK}, {"GiB", kK * kK * kK}, {"TiB", kK * kK * kK * kK}, {"KB", 1e3},
+      {"MB", 1e6}, {"GB", 1e9},      {"TB", 1e12}};
   int64_t bytes = 0;
   if (Scale(text, kUnits, 1, &bytes)) return bytes;
-  return absl::InvalidArgumentError(absl::StrCat("'", text, "' is not an amount of memory; write 2GiB, 512MiB or 4096"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("'", text, "' is not an amount of memory; write 2GiB, 512MiB or 4096"));
 }
 
 absl::StatusOr<int64_t> ParseInteger(absl::string_view text, int64_t low, int64_t high) {
@@ -112,9 +115,10 @@ absl::StatusOr<std::vector<int64_t>> ParseIntegerList(absl::string_view text, in
   }
   if (!is_range && values.size() <= kMaxNumbers) return values;
   const int64_t step = values.size() == 3 ? values[2] : 1;
-  if (values.size() > 3 || values[1] < values[0] || (values[1] - values[0]) / step >= static_cast<int64_t>(kMaxNumbers)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("'", text, "' is not a list of at most ", kMaxNumbers, " numbers; write 1,2,8 or first:last:step as 1:8:2"));
+  if (values.size() > 3 || values[1] < values[0] ||
+      (values[1] - values[0]) / step >= static_cast<int64_t>(kMaxNumbers)) {
+    return absl::InvalidArgumentError(absl::StrCat("'", text, "' is not a list of at most ", kMaxNumbers,
+                                                   " numbers; write 1,2,8 or first:last:step as 1:8:2"));
   }
   std::vector<int64_t> range;
   for (int64_t v = values[0]; v <= values[1]; v += step) range.push_back(v);

@@ -115,7 +115,9 @@ absl::StatusOr<ZipReader> ZipReader::Open(FileBytes file, std::string label) {
 
 absl::Status ZipReader::ReadDirectory() {
   const absl::string_view bytes = file_.bytes;
-  const auto broken = [&](absl::string_view what) { return absl::DataLossError(absl::StrCat(label_, ": broken zip archive: ", what)); };
+  const auto broken = [&](absl::string_view what) {
+    return absl::DataLossError(absl::StrCat(label_, ": broken zip archive: ", what));
+  };
   if (bytes.size() < 4 || (U32(bytes, 0) != kLocalMark && U32(bytes, 0) != kEndMark)) {
     return absl::InvalidArgumentError(absl::StrCat(label_, ": not a zip archive (.npz)"));
   }
@@ -137,7 +139,8 @@ absl::Status ZipReader::ReadDirectory() {
     directory_end = at;
   }
   if (!Fits(offset, size, directory_end)) return broken("its directory lies outside the file");
-  if (count > size / kDirectoryBytes) return broken(absl::StrCat("a directory of ", count, " entries in ", size, " bytes"));
+  if (count > size / kDirectoryBytes)
+    return broken(absl::StrCat("a directory of ", count, " entries in ", size, " bytes"));
   size_t position = offset;
   for (uint64_t i = 0; i < count; ++i) THALWEG_RETURN_IF_ERROR(ReadEntry(&position, offset + size));
   return absl::OkStatus();
@@ -145,7 +148,9 @@ absl::Status ZipReader::ReadDirectory() {
 
 absl::Status ZipReader::ReadEntry(size_t* position, size_t end) {
   const absl::string_view bytes = file_.bytes;
-  const auto broken = [&] { return absl::DataLossError(absl::StrCat(label_, ": broken zip archive: malformed directory entry")); };
+  const auto broken = [&] {
+    return absl::DataLossError(absl::StrCat(label_, ": broken zip archive: malformed directory entry"));
+  };
   const size_t at = *position;
   if (!Fits(at, kDirectoryBytes, end) || U32(bytes, at) != kDirectoryMark) return broken();
   const size_t name_bytes = U16(bytes, at + 28), extra_bytes = U16(bytes, at + 30), comment_bytes = U16(bytes, at + 32);
@@ -160,7 +165,8 @@ absl::Status ZipReader::ReadEntry(size_t* position, size_t end) {
   entry.size = U32(bytes, at + 24);
   entry.offset = U32(bytes, at + 42);
   Extra64 extra(bytes.substr(at + kDirectoryBytes + name_bytes, extra_bytes));
-  if (!extra.Replace(&entry.size) || !extra.Replace(&entry.compressed) || !extra.Replace(&entry.offset)) return broken();
+  if (!extra.Replace(&entry.size) || !extra.Replace(&entry.compressed) || !extra.Replace(&entry.offset))
+    return broken();
   *position = at + kDirectoryBytes + variable;
   index_[entry.name] = entries_.size();
   entries_.push_back(std::move(entry));
@@ -180,14 +186,18 @@ absl::StatusOr<absl::string_view> ZipReader::CompressedData(const Entry& entry) 
   const std::string where = absl::StrCat(label_, ": entry '", entry.name, "'");
   if (entry.flags & 1) return absl::UnimplementedError(absl::StrCat(where, " is encrypted"));
   if (entry.method != kStored && entry.method != kDeflated) {
-    return absl::UnimplementedError(absl::StrCat(where, " is compressed with method ", entry.method, "; stored and deflated are supported"));
+    return absl::UnimplementedError(
+        absl::StrCat(where, " is compressed with method ", entry.method, "; stored and deflated are supported"));
   }
   if (!Fits(entry.offset, kLocalBytes, bytes.size()) || U32(bytes, entry.offset) != kLocalMark) {
     return absl::DataLossError(absl::StrCat(where, " has no local header"));
   }
   const uint64_t start = entry.offset + kLocalBytes + U16(bytes, entry.offset + 26) + U16(bytes, entry.offset + 28);
-  if (!Fits(start, entry.compressed, bytes.size())) return absl::DataLossError(absl::StrCat(where, " lies outside the file"));
-  const bool plausible = entry.method == kStored ? entry.size == entry.compressed : entry.size / kMaxExpansion <= entry.compressed && entry.size < kMaxBytes;
+  if (!Fits(start, entry.compressed, bytes.size()))
+    return absl::DataLossError(absl::StrCat(where, " lies outside the file"));
+  const bool plausible = entry.method == kStored
+                             ? entry.size == entry.compressed
+                             : entry.size / kMaxExpansion <= entry.compressed && entry.size < kMaxBytes;
   if (!plausible) {
     return absl::DataLossError(absl::StrCat(where, " claims ", entry.size, " bytes from ", entry.compressed));
   }
@@ -201,10 +211,12 @@ absl::StatusOr<FileBytes> ZipReader::Read(absl::string_view name) const {
   THALWEG_ASSIGN_OR_RETURN(const absl::string_view data, CompressedData(entry));
   FileBytes content{data, file_.owner};
   if (entry.method == kDeflated) {
-    THALWEG_RETURN_IF_ERROR(CheckFitsMemory(static_cast<int64_t>(entry.size), absl::StrCat(label_, ": entry '", name, "'")));
+    THALWEG_RETURN_IF_ERROR(
+        CheckFitsMemory(static_cast<int64_t>(entry.size), absl::StrCat(label_, ": entry '", name, "'")));
     auto inflated = std::make_shared<std::string>(static_cast<size_t>(entry.size), '\0');
     if (!Inflate(data, inflated.get())) {
-      return absl::DataLossError(absl::StrCat(label_, ": entry '", name, "' does not inflate to ", entry.size, " bytes"));
+      return absl::DataLossError(
+          absl::StrCat(label_, ": entry '", name, "' does not inflate to ", entry.size, " bytes"));
     }
     content.bytes = *inflated;
     content.owner = std::move(inflated);
@@ -254,7 +266,8 @@ std::string Extra64Field(absl::Span<const uint64_t> values) {
 }  // namespace
 
 absl::Status ZipWriter::Add(const std::string& name, absl::Span<const absl::string_view> parts) {
-  if (name.size() > 65535) return absl::InvalidArgumentError(absl::StrCat("a name of ", name.size(), " bytes is too long for an archive"));
+  if (name.size() > 65535)
+    return absl::InvalidArgumentError(absl::StrCat("a name of ", name.size(), " bytes is too long for an archive"));
   Written entry{name, 0, 0, out_->position()};
   for (absl::string_view part : parts) {
     entry.crc = Crc(entry.crc, part);
@@ -264,8 +277,10 @@ absl::Status ZipWriter::Add(const std::string& name, absl::Span<const absl::stri
   const std::string extra = large ? Extra64Field({entry.size, entry.size}) : "";
   std::string header;
   Append(&header, kLocalMark, 4);
-  absl::StrAppend(&header, CommonFields(entry.crc, large ? kSeeExtra : static_cast<uint32_t>(entry.size), name.size(), extra.size()),
-                  name, extra);
+  absl::StrAppend(
+      &header,
+      CommonFields(entry.crc, large ? kSeeExtra : static_cast<uint32_t>(entry.size), name.size(), extra.size()), name,
+      extra);
   THALWEG_RETURN_IF_ERROR(out_->Write(header));
   for (absl::string_view part : parts) THALWEG_RETURN_IF_ERROR(out_->Write(part));
   written_.push_back(std::move(entry));
@@ -283,7 +298,8 @@ absl::Status ZipWriter::Finish() {
     std::string record;
     Append(&record, kDirectoryMark, 4);
     Append(&record, kVersion64, 2);
-    absl::StrAppend(&record, CommonFields(entry.crc, large ? kSeeExtra : static_cast<uint32_t>(entry.size), entry.name.size(), extra.size()));
+    absl::StrAppend(&record, CommonFields(entry.crc, large ? kSeeExtra : static_cast<uint32_t>(entry.size),
+                                          entry.name.size(), extra.size()));
     Append(&record, 0, 10);  // comment, disk, attributes
     Append(&record, far ? kSeeExtra : entry.offset, 4);
     THALWEG_RETURN_IF_ERROR(out_->Write(absl::StrCat(record, entry.name, extra)));

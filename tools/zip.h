@@ -1,8 +1,9 @@
 // Zip archives as NumPy uses them (.npz): entries stored or deflated, sizes beyond 4 GiB by the zip64 extension.
 //
-// Reading maps the file and trusts nothing: every offset and length is checked against the file, sizes are bounded by what
-// deflate can produce before memory is allocated, checksums are verified. Encrypted and multi-part archives and other
-// compression methods are refused by name. Threading: a reader is immutable after opening; a writer is for one thread.
+// Reading maps the file and trusts nothing: every offset and length is checked against the file, sizes are bounded by
+// what deflate can produce before memory is allocated, checksums are verified. Encrypted and multi-part archives and
+// other compression methods are refused by name. Threading: a reader is immutable after opening; a writer is for one
+// thread.
 #pragma once
 
 #include <cstdint>

@@ -13,7 +13,9 @@
 namespace thalweg::tools {
 namespace {
 
-absl::StatusOr<Arguments> Parse(const std::vector<std::string>& arguments) { return ParseArguments(kRunVerb.spec(), arguments); }
+absl::StatusOr<Arguments> Parse(const std::vector<std::string>& arguments) {
+  return ParseArguments(kRunVerb.spec(), arguments);
+}
 
 void ExpectWrong(const std::vector<std::string>& arguments, absl::string_view words) {
   const absl::StatusOr<Arguments> parsed = Parse(arguments);
@@ -23,7 +25,8 @@ void ExpectWrong(const std::vector<std::string>& arguments, absl::string_view wo
 }
 
 TEST(CommandLineTest, TheLastOfAFlagWinsAndRepeatedOnesAddUp) {
-  const absl::StatusOr<Arguments> a = Parse({"g.pb", "-d", "CPU:0", "--devices=CPU:1", "-f", "a", "-f", "b", "--pin", "x=CPU:0", "--pin=y=CPU:1"});
+  const absl::StatusOr<Arguments> a =
+      Parse({"g.pb", "-d", "CPU:0", "--devices=CPU:1", "-f", "a", "-f", "b", "--pin", "x=CPU:0", "--pin=y=CPU:1"});
   ASSERT_TRUE(a.ok()) << a.status();
   EXPECT_EQ(a->Value("devices"), "CPU:1");
   EXPECT_EQ(a->All("fetch"), (std::vector<std::string>{"a", "b"}));
@@ -47,7 +50,8 @@ TEST(CommandLineTest, SwitchesOnAndOff) {
 }
 
 TEST(CommandLineTest, ValuesMayLookLikeAnything) {
-  const absl::StatusOr<Arguments> a = Parse({"g.pb", "-i", "x=[[1,2],[3,4]]:i32", "-i", "y=-1.5", "-i", "z={}", "-f", "a b", "-f", "^n", "-i", "[w]=[1]"});
+  const absl::StatusOr<Arguments> a = Parse(
+      {"g.pb", "-i", "x=[[1,2],[3,4]]:i32", "-i", "y=-1.5", "-i", "z={}", "-f", "a b", "-f", "^n", "-i", "[w]=[1]"});
   ASSERT_TRUE(a.ok()) << a.status();
   EXPECT_EQ(a->All("input"), (std::vector<std::string>{"x=[[1,2],[3,4]]:i32", "y=-1.5", "z={}", "[w]=[1]"}));
   EXPECT_EQ(a->All("fetch"), (std::vector<std::string>{"a b", "^n"}));

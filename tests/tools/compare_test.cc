@@ -47,9 +47,7 @@ TEST(CompareTest, OtherTypesExactly) {
   EXPECT_NE(Diff<bool>({true}, {false}), "");
 }
 
-TEST(CompareTest, ShapesAndTypes) {
-  EXPECT_TRUE(absl::StrContains(Diff<float>({1, 2}, {1}), "float32[2]"));
-}
+TEST(CompareTest, ShapesAndTypes) { EXPECT_TRUE(absl::StrContains(Diff<float>({1, 2}, {1}), "float32[2]")); }
 
 TEST(CompareTest, TolerancesAsGiven) {
   Tolerances tolerances;
@@ -59,7 +57,8 @@ TEST(CompareTest, TolerancesAsGiven) {
   EXPECT_EQ(Diff<double>({0.2}, {0}, tolerances), "");
   ASSERT_TRUE(tolerances.Read("1e-3").ok());
   EXPECT_NE(Diff<double>({0.2}, {0}, tolerances), "");
-  for (const char* text : {"f32", "f32=x", "f33=1", "f32=-1", "f32=1:x"}) EXPECT_FALSE(Tolerances().Read(text).ok()) << text;
+  for (const char* text : {"f32", "f32=x", "f33=1", "f32=-1", "f32=1:x"})
+    EXPECT_FALSE(Tolerances().Read(text).ok()) << text;
 }
 
 }  // namespace

@@ -72,7 +72,8 @@ TEST(InputSpecTest, ReadsScalars) {
 TEST(InputSpecTest, TakesTheTypeFromTheGraph) {
   EXPECT_EQ(Build("x=3", {DType::kFloat32, {}})->dtype(), DType::kFloat32);
   EXPECT_EQ(Build("x=3", {MakeRef(DType::kFloat32), {}})->dtype(), DType::kFloat32);
-  EXPECT_EQ(Values<std::string>(Build("x=some text, with [brackets", {DType::kString, {}})), std::vector<std::string>{"some text, with [brackets"});
+  EXPECT_EQ(Values<std::string>(Build("x=some text, with [brackets", {DType::kString, {}})),
+            std::vector<std::string>{"some text, with [brackets"});
   EXPECT_EQ(Values<uint8_t>(Build("x=[1,255]", {DType::kUInt8, {}})), (std::vector<uint8_t>{1, 255}));
   EXPECT_EQ(Build("x=256", {DType::kUInt8, {}}).status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(Build("x=1.5", {DType::kInt32, {}}).status().code(), absl::StatusCode::kInvalidArgument);
@@ -175,18 +176,21 @@ TEST(InputSpecTest, ReadsImages) {
   for (int64_t i = 0; i < bytes->num_elements(); ++i) {
     EXPECT_FLOAT_EQ(scaled->flat<float>()[i], static_cast<float>(bytes->flat<uint8_t>()[i]) / 255);
   }
-  const absl::StatusOr<Tensor> flat = Build("x=@" + kDigits + "digit_7.png", Wanted(DType::kFloat32, {-1, bytes->num_elements()}));
+  const absl::StatusOr<Tensor> flat =
+      Build("x=@" + kDigits + "digit_7.png", Wanted(DType::kFloat32, {-1, bytes->num_elements()}));
   ASSERT_TRUE(flat.ok()) << flat.status();
   EXPECT_EQ(flat->shape(), Shape::Of({1, bytes->num_elements()}));
 }
 
 TEST(InputSpecTest, PutsChannelsFirst) {
-  const absl::StatusOr<Tensor> last = Build("x=@" + kDigits + "digit_3.png:rgb"), first = Build("x=@" + kDigits + "digit_3.png:rgb,nchw");
+  const absl::StatusOr<Tensor> last = Build("x=@" + kDigits + "digit_3.png:rgb"),
+                               first = Build("x=@" + kDigits + "digit_3.png:rgb,nchw");
   ASSERT_TRUE(last.ok() && first.ok());
   const int64_t h = last->dim(1), w = last->dim(2);
   ASSERT_EQ(first->shape(), Shape::Of({1, 3, h, w}));
   for (int64_t y = 0; y < h; ++y) {
-    for (int64_t x = 0; x < w; ++x) EXPECT_EQ(first->flat<uint8_t>()[2 * h * w + y * w + x], last->flat<uint8_t>()[(y * w + x) * 3 + 2]);
+    for (int64_t x = 0; x < w; ++x)
+      EXPECT_EQ(first->flat<uint8_t>()[2 * h * w + y * w + x], last->flat<uint8_t>()[(y * w + x) * 3 + 2]);
   }
 }
 

@@ -99,7 +99,9 @@ TEST(NpyTest, DropsTrailingZerosOfStringsAndReadsUnicode) {
   const absl::StatusOr<Tensor> text = Read(File(Header("<U2", "(2,)"), Bytes<uint32_t>({0xE9, 0, 0x1F600, 0x61})));
   ASSERT_TRUE(text.ok()) << text.status();
   EXPECT_EQ(text->flat<std::string>()[0], "\xC3\xA9");
-  EXPECT_EQ(text->flat<std::string>()[1], "\xF0\x9F\x98\x80" "a");
+  EXPECT_EQ(text->flat<std::string>()[1],
+            "\xF0\x9F\x98\x80"
+            "a");
   EXPECT_FALSE(Read(File(Header("<U1", "(1,)"), Bytes<uint32_t>({0x110000}))).ok());
   EXPECT_FALSE(Read(File(Header("<U1", "(1,)"), Bytes<uint32_t>({0xD800}))).ok());
 }
@@ -151,7 +153,8 @@ TEST(NpyTest, RefusesWhatIsNoArray) {
   ExpectRefused("\x93NUMPY\x02\0\xFF\xFF\xFF\xFF{"s, absl::StatusCode::kInvalidArgument, "header of");
   ExpectRefused(File("[1, 2]", ""), absl::StatusCode::kInvalidArgument, "dictionary");
   ExpectRefused(File("{'descr': '<f4'}", ""), absl::StatusCode::kInvalidArgument, "incomplete");
-  ExpectRefused(File("{'descr': '<f4', 'fortran_order': False, 'shape': (1,)} + x", "abcd"), absl::StatusCode::kInvalidArgument, "incomplete");
+  ExpectRefused(File("{'descr': '<f4', 'fortran_order': False, 'shape': (1,)} + x", "abcd"),
+                absl::StatusCode::kInvalidArgument, "incomplete");
   ExpectRefused(File(Header("<f4", "(1, -2)"), ""), absl::StatusCode::kInvalidArgument, "shape");
   ExpectRefused(File(Header("<f4", "1"), ""), absl::StatusCode::kInvalidArgument, "shape");
   ExpectRefused(File(Header("<q4", "(1,)"), "abcd"), absl::StatusCode::kUnimplemented, "<q4");
@@ -163,8 +166,8 @@ TEST(NpyTest, RefusesBigEndianStructuredAndObjectArrays) {
   ExpectRefused(File(Header(">U1", "(1,)"), "abcd"), absl::StatusCode::kUnimplemented, "big-endian");
   EXPECT_TRUE(Read(File(Header(">i1", "(1,)"), "a")).ok()) << "one byte has no order";
   ExpectRefused(File(Header("|O", "(1,)"), "abcdefgh"), absl::StatusCode::kUnimplemented, "objects");
-  ExpectRefused(File("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,), }", "abcd"), absl::StatusCode::kUnimplemented,
-                "structured");
+  ExpectRefused(File("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,), }", "abcd"),
+                absl::StatusCode::kUnimplemented, "structured");
 }
 
 TEST(NpyTest, RefusesLengthsThatDoNotFitTheShape) {

@@ -18,7 +18,8 @@ TEST(UnitsTest, ReadsTimes) {
   EXPECT_EQ(*ParseNanos("1.5"), 1'500'000'000);
   EXPECT_EQ(*ParseNanos("1e3ms"), 1'000'000'000);
   EXPECT_EQ(*ParseNanos("0"), 0);
-  for (const char* text : {"", "s", "-1s", "5 s", "5x", "1e300s", "nan", "abc", "5ss"}) EXPECT_FALSE(ParseNanos(text).ok()) << text;
+  for (const char* text : {"", "s", "-1s", "5 s", "5x", "1e300s", "nan", "abc", "5ss"})
+    EXPECT_FALSE(ParseNanos(text).ok()) << text;
 }
 
 TEST(UnitsTest, ReadsAmountsOfMemory) {
@@ -33,7 +34,8 @@ TEST(UnitsTest, ReadsLists) {
   EXPECT_EQ(*ParseIntegerList("1,2,8", 1, 100), (std::vector<int64_t>{1, 2, 8}));
   EXPECT_EQ(*ParseIntegerList("1:8:2", 1, 100), (std::vector<int64_t>{1, 3, 5, 7}));
   EXPECT_EQ(*ParseIntegerList("3:5", 1, 100), (std::vector<int64_t>{3, 4, 5}));
-  for (const char* text : {"", "1,", "0", "101", "5:1", "1:2:3:4", "1:100:0", "a"}) EXPECT_FALSE(ParseIntegerList(text, 1, 100).ok()) << text;
+  for (const char* text : {"", "1,", "0", "101", "5:1", "1:2:3:4", "1:100:0", "a"})
+    EXPECT_FALSE(ParseIntegerList(text, 1, 100).ok()) << text;
 }
 
 TEST(UnitsTest, ReadsShapes) {
@@ -42,7 +44,8 @@ TEST(UnitsTest, ReadsShapes) {
   EXPECT_EQ(*ParseShape("scalar"), Shape());
   EXPECT_EQ(*ParseShape("0"), Shape::Of({0}));
   EXPECT_EQ(ParsePartialShape("?x3")->ToString(), "[?,3]");
-  for (const char* text : {"x", "8x", "-1", "8x-2", "?", "9999999999999999999", "4294967296x4294967296"}) EXPECT_FALSE(ParseShape(text).ok()) << text;
+  for (const char* text : {"x", "8x", "-1", "8x-2", "?", "9999999999999999999", "4294967296x4294967296"})
+    EXPECT_FALSE(ParseShape(text).ok()) << text;
 }
 
 TEST(UnitsTest, ReadsShares) {

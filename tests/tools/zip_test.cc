@@ -63,14 +63,16 @@ std::string Deflated(const std::string& content) {
 struct Lie {
   uint16_t method = 8;
   uint16_t flags = 0;
-  uint32_t crc = 0;   // xor
-  int64_t size = 0;   // added to the true size
+  uint32_t crc = 0;  // xor
+  int64_t size = 0;  // added to the true size
 };
 
 // An archive of one entry "x" with deflated content, perhaps lying about it.
 std::string OneEntry(const std::string& content, Lie lie = {}) {
   const std::string data = lie.method == 8 ? Deflated(content) : content;
-  const uint32_t crc = static_cast<uint32_t>(crc32(0, reinterpret_cast<const Bytef*>(content.data()), static_cast<uInt>(content.size()))) ^ lie.crc;
+  const uint32_t crc = static_cast<uint32_t>(crc32(0, reinterpret_cast<const Bytef*>(content.data()),
+                                                   static_cast<uInt>(content.size()))) ^
+                       lie.crc;
   const uint64_t size = content.size() + static_cast<uint64_t>(lie.size);
   const auto common = [&](std::string* out) {
     Put(out, 20, 2);

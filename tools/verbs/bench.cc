@@ -43,9 +43,14 @@ constexpr int64_t kLongestNanos = 60'000'000'000;
 
 const CommandSpec& Spec() {
   static const CommandSpec* const spec = [] {
-    auto* s = new CommandSpec{"bench", "Measures latency and throughput of a step; load and compile times are figures of their own.", "GRAPH", 1, 1, {}, {}};
+    auto* s = new CommandSpec{
+        "bench", "Measures latency and throughput of a step; load and compile times are figures of their own.",
+        "GRAPH", 1,
+        1,       {},
+        {}};
     s->flags = {
-        {FlagKind::kRepeated, "input", "i", "NAME=VALUE", "feed a tensor (help inputs); placeholders left over get random values"},
+        {FlagKind::kRepeated, "input", "i", "NAME=VALUE",
+         "feed a tensor (help inputs); placeholders left over get random values"},
         {FlagKind::kRepeated, "fetch", "f", "TENSOR", "fetch this (default: the likely outputs)"},
         {FlagKind::kRepeated, "target", "", "NODE", "run this node"},
         {FlagKind::kRepeated, "shape", "", "NAME=1x8", "shape of an input that gets random values; open sizes are 1"},
@@ -59,7 +64,8 @@ const CommandSpec& Spec() {
         {FlagKind::kSwitch, "quiet", "q", "", "no notes on stderr"},
     };
     AppendSessionFlags(&s->flags);
-    s->examples = {"thalweg bench model.pb -f prob --threads 1,2", "thalweg bench model.pb -i image=@cat.npy -f prob --until-stable 2%",
+    s->examples = {"thalweg bench model.pb -f prob --threads 1,2",
+                   "thalweg bench model.pb -i image=@cat.npy -f prob --until-stable 2%",
                    "thalweg bench model.pb --shape image=8x224x224x3 -n 1000 --json"};
     return s;
   }();
@@ -92,7 +98,9 @@ struct Row {
   Callable::Info info;
   int64_t peak_rss_bytes = 0;
 
-  double throughput() const { return wall_nanos > 0 ? static_cast<double>(latency.count()) * 1e9 / static_cast<double>(wall_nanos) : 0; }
+  double throughput() const {
+    return wall_nanos > 0 ? static_cast<double>(latency.count()) * 1e9 / static_cast<double>(wall_nanos) : 0;
+  }
 };
 
 // ------------------------------------------------------------------------------------------------- flags
@@ -123,14 +131,16 @@ absl::Status ReadRequest(const Arguments& arguments, Request* request) {
   THALWEG_RETURN_IF_ERROR(ReadFlag(arguments, "runs", &request->runs, count));
   THALWEG_RETURN_IF_ERROR(ReadFlag(arguments, "duration", &request->duration_nanos, &ParseNanos));
   THALWEG_RETURN_IF_ERROR(ReadFlag(arguments, "until-stable", &request->stable_within, &ParseFraction));
-  THALWEG_RETURN_IF_ERROR(ReadFlag(arguments, "warmup", &request->warmup, [](absl::string_view text) { return ParseInteger(text, 0, kMaxRuns); }));
+  THALWEG_RETURN_IF_ERROR(ReadFlag(arguments, "warmup", &request->warmup,
+                                   [](absl::string_view text) { return ParseInteger(text, 0, kMaxRuns); }));
   THALWEG_RETURN_IF_ERROR(ReadFlag(arguments, "concurrency", &request->concurrency,
                                    [](absl::string_view text) { return ParseIntegerList(text, 1, kMaxConcurrency); }));
   THALWEG_ASSIGN_OR_RETURN(request->threads, ReadThreadCounts(arguments));
   if ((request->runs > 0) + (request->duration_nanos > 0) + (request->stable_within > 0) > 1) {
     return absl::InvalidArgumentError("-n, --duration and --until-stable exclude each other: give one");
   }
-  if (request->runs == 0 && request->duration_nanos == 0 && request->stable_within == 0) request->duration_nanos = kDefaultDurationNanos;
+  if (request->runs == 0 && request->duration_nanos == 0 && request->stable_within == 0)
+    request->duration_nanos = kDefaultDurationNanos;
   return absl::OkStatus();
 }
 
@@ -139,7 +149,8 @@ absl::Status ReadRequest(const Arguments& arguments, Request* request) {
 // Says after every run whether there should be another; shared by all callers of a row.
 class StopRule {
  public:
-  StopRule(const Request& request, const InterruptGuard& interrupts) : request_(request), interrupts_(interrupts), window_end_(kWindowNanos) {}
+  StopRule(const Request& request, const InterruptGuard& interrupts)
+      : request_(request), interrupts_(interrupts), window_end_(kWindowNanos) {}
 
   // Takes a place for a run; false if measuring is over.
   bool Begin() {
@@ -181,7 +192,8 @@ class StopRule {
 };
 
 // One caller's loop.
-absl::Status Call(Callable& callable, const std::vector<Tensor>& feeds, Clock::time_point start, StopRule& rule, LatencyHistogram* latency) {
+absl::Status Call(Callable& callable, const std::vector<Tensor>& feeds, Clock::time_point start, StopRule& rule,
+                  LatencyHistogram* latency) {
   std::vector<Tensor> results;
   while (rule.Begin()) {
     const Clock::time_point before = Clock::now();
@@ -194,9 +206,11 @@ absl::Status Call(Callable& callable, const std::vector<Tensor>& feeds, Clock::t
   return absl::OkStatus();
 }
 
-absl::Status Measure(const Request& request, Callable& callable, const std::vector<Tensor>& feeds, const InterruptGuard& interrupts, Row* row) {
+absl::Status Measure(const Request& request, Callable& callable, const std::vector<Tensor>& feeds,
+                     const InterruptGuard& interrupts, Row* row) {
   std::vector<Tensor> results;
-  for (int64_t i = 0; i < request.warmup && !interrupts.interrupted(); ++i) THALWEG_RETURN_IF_ERROR(callable.RunInto(feeds, &results));
+  for (int64_t i = 0; i < request.warmup && !interrupts.interrupted(); ++i)
+    THALWEG_RETURN_IF_ERROR(callable.RunInto(feeds, &results));
   StopRule rule(request, interrupts);
   std::vector<LatencyHistogram> latencies(static_cast<size_t>(row->concurrency));
   std::vector<absl::Status> statuses(latencies.size());
@@ -222,11 +236,12 @@ struct Prepared {
   Row row;  // the figures of preparing
 };
 
-absl::Status Prepare(const Request& request, const GraphView& view, const std::vector<std::string>& fetches, bool tell, Console& console,
-                     Prepared* prepared) {
+absl::Status Prepare(const Request& request, const GraphView& view, const std::vector<std::string>& fetches, bool tell,
+                     Console& console, Prepared* prepared) {
   THALWEG_ASSIGN_OR_RETURN(Feeds feeds, BuildFeeds(*prepared->session, request.inputs));
   FillRequest fill{"rand~1", request.shapes, true};
-  THALWEG_ASSIGN_OR_RETURN(const std::vector<std::string> lines, FillPlaceholders(view, fill, fetches, request.targets, &feeds));
+  THALWEG_ASSIGN_OR_RETURN(const std::vector<std::string> lines,
+                           FillPlaceholders(view, fill, fetches, request.targets, &feeds));
   for (const std::string& line : lines) {
     if (tell) console.Note(absl::StrCat("random input ", line));
   }
@@ -241,7 +256,8 @@ absl::Status Prepare(const Request& request, const GraphView& view, const std::v
   THALWEG_RETURN_IF_ERROR(prepared->callable->RunInto(prepared->feeds, &results));
   prepared->row.info = prepared->callable->info();
   // What a first Run takes on top of preparing: preparing has figures of its own.
-  prepared->row.first_run_nanos = std::chrono::nanoseconds(Clock::now() - start).count() - prepared->row.info.place_nanos - prepared->row.info.compile_nanos;
+  prepared->row.first_run_nanos = std::chrono::nanoseconds(Clock::now() - start).count() -
+                                  prepared->row.info.place_nanos - prepared->row.info.compile_nanos;
   return absl::OkStatus();
 }
 
@@ -250,8 +266,13 @@ absl::Status Prepare(const Request& request, const GraphView& view, const std::v
 OrderedJson RowJson(const Row& row) {
   const LatencyHistogram& l = row.latency;
   OrderedJson json = {{"threads", row.threads}, {"concurrency", row.concurrency}, {"runs", l.count()}};
-  json["latency_ns"] = {{"min", l.min()},           {"mean", l.mean()},           {"p50", l.Percentile(0.5)}, {"p90", l.Percentile(0.9)},
-                        {"p95", l.Percentile(0.95)}, {"p99", l.Percentile(0.99)}, {"max", l.max()}};
+  json["latency_ns"] = {{"min", l.min()},
+                        {"mean", l.mean()},
+                        {"p50", l.Percentile(0.5)},
+                        {"p90", l.Percentile(0.9)},
+                        {"p95", l.Percentile(0.95)},
+                        {"p99", l.Percentile(0.99)},
+                        {"max", l.max()}};
   json["throughput_per_s"] = row.throughput();
   json["stable"] = row.stable;
   json["load_ns"] = row.load_nanos;
@@ -264,7 +285,8 @@ OrderedJson RowJson(const Row& row) {
   return json;
 }
 
-void PrintJson(const Request& request, const std::vector<std::string>& fetches, const std::vector<Row>& rows, Console& console) {
+void PrintJson(const Request& request, const std::vector<std::string>& fetches, const std::vector<Row>& rows,
+               Console& console) {
   OrderedJson json = {{"schema", "thalweg.bench/1"}, {"config", {{"graph", request.graph}}}};
   json["config"].update(SessionOptionsJson(request.session));
   json["config"].erase("threads");  // a column of the rows
@@ -286,24 +308,29 @@ void PrintTable(const std::vector<Row>& rows, Console& console) {
   for (const Row& row : rows) {
     const LatencyHistogram& l = row.latency;
     const auto time = [](int64_t nanos) { return FormatNanos(static_cast<double>(nanos)); };
-    table.AddRow({absl::StrCat(row.threads), absl::StrCat(row.concurrency), FormatCount(l.count()), time(l.min()), time(l.Percentile(0.5)),
-                  time(l.Percentile(0.9)), time(l.Percentile(0.99)), time(l.max()), FormatShort(row.throughput()), time(row.load_nanos),
+    table.AddRow({absl::StrCat(row.threads), absl::StrCat(row.concurrency), FormatCount(l.count()), time(l.min()),
+                  time(l.Percentile(0.5)), time(l.Percentile(0.9)), time(l.Percentile(0.99)), time(l.max()),
+                  FormatShort(row.throughput()), time(row.load_nanos),
                   time(row.info.place_nanos + row.info.compile_nanos)});
   }
   console.Print(table.ToString());
   const Row& last = rows.back();
-  console.Print(absl::StrCat(Plural(last.info.nodes, "node"), " executed per step, ", Plural(last.info.transfers, "transfer"), "   first run ",
+  console.Print(absl::StrCat(Plural(last.info.nodes, "node"), " executed per step, ",
+                             Plural(last.info.transfers, "transfer"), "   first run ",
                              FormatNanos(static_cast<double>(last.first_run_nanos)), "   peak memory of the process ",
                              FormatBytes(static_cast<double>(last.peak_rss_bytes)), "\n"));
   for (const Row& row : rows) {
-    if (!row.stable) console.Warn(absl::StrCat("threads ", row.threads, ": not stable within the time allowed; the machine may be busy"));
+    if (!row.stable)
+      console.Warn(
+          absl::StrCat("threads ", row.threads, ": not stable within the time allowed; the machine may be busy"));
   }
 }
 
 // ------------------------------------------------------------------------------------------------- the verb
 
 std::vector<std::string> FetchesOf(const Request& request, const GraphView& view) {
-  return request.fetches.empty() && request.targets.empty() ? LikelyFetches(*view.summary, kMaxDefaultFetches) : request.fetches;
+  return request.fetches.empty() && request.targets.empty() ? LikelyFetches(*view.summary, kMaxDefaultFetches)
+                                                            : request.fetches;
 }
 
 Failure StepFailure(const Request& request, const absl::Status& status) {
@@ -313,8 +340,8 @@ Failure StepFailure(const Request& request, const absl::Status& status) {
 int64_t ThreadsOf(int64_t asked) { return asked > 0 ? asked : std::max(1u, std::thread::hardware_concurrency()); }
 
 // Measures every combination; a failure ends it.
-Failure MeasureAll(const Request& request, const GraphView& view, const std::vector<std::string>& fetches, Console& console,
-                   const InterruptGuard& interrupts, std::vector<Row>* rows) {
+Failure MeasureAll(const Request& request, const GraphView& view, const std::vector<std::string>& fetches,
+                   Console& console, const InterruptGuard& interrupts, std::vector<Row>* rows) {
   for (const int64_t threads : request.threads) {
     ResetPeakResident();
     SessionOptions options = request.session;
@@ -325,13 +352,15 @@ Failure MeasureAll(const Request& request, const GraphView& view, const std::vec
     prepared.session = std::move(opened.session);
     prepared.row.threads = ThreadsOf(threads);
     prepared.row.load_nanos = opened.load_nanos;
-    if (absl::Status status = Prepare(request, view, fetches, rows->empty(), console, &prepared); !status.ok()) return StepFailure(request, status);
+    if (absl::Status status = Prepare(request, view, fetches, rows->empty(), console, &prepared); !status.ok())
+      return StepFailure(request, status);
     for (const int64_t concurrency : request.concurrency) {
       if (interrupts.interrupted()) break;
       Row row = prepared.row;
       row.concurrency = concurrency;
       const Progress progress(console, absl::StrCat("threads ", row.threads, ", callers ", concurrency));
-      if (absl::Status status = Measure(request, *prepared.callable, prepared.feeds, interrupts, &row); !status.ok()) return StepFailure(request, status);
+      if (absl::Status status = Measure(request, *prepared.callable, prepared.feeds, interrupts, &row); !status.ok())
+        return StepFailure(request, status);
       row.peak_rss_bytes = PeakResidentBytes();
       rows->push_back(std::move(row));
     }
@@ -341,7 +370,8 @@ Failure MeasureAll(const Request& request, const GraphView& view, const std::vec
 
 int Run(const Arguments& arguments, Console& console) {
   Request request;
-  if (absl::Status status = ReadRequest(arguments, &request); !status.ok()) return console.Fail({status, kExitUsage, "thalweg help bench"});
+  if (absl::Status status = ReadRequest(arguments, &request); !status.ok())
+    return console.Fail({status, kExitUsage, "thalweg help bench"});
   SessionFlagsResult session = ReadSessionFlags(arguments);
   if (!session.failure.status.ok()) return console.Fail(session.failure);
   request.session = std::move(session.options);
@@ -354,10 +384,12 @@ int Run(const Arguments& arguments, Console& console) {
   if (!loaded.ok()) return console.Fail({loaded, ExitCodeOfLoad(loaded), AdviceForLoad(request.graph, loaded)});
   const std::vector<std::string> fetches = FetchesOf(request, **view);
   if (fetches.empty() && request.targets.empty()) {
-    return console.Fail({absl::InvalidArgumentError("this graph has no output that stands out; say what to fetch with -f TENSOR"), kExitUsage,
-                         absl::StrCat("thalweg inspect ", ShellQuote(request.graph), " --all")});
+    return console.Fail(
+        {absl::InvalidArgumentError("this graph has no output that stands out; say what to fetch with -f TENSOR"),
+         kExitUsage, absl::StrCat("thalweg inspect ", ShellQuote(request.graph), " --all")});
   }
-  if (request.fetches.empty() && request.targets.empty()) console.Note(absl::StrCat("fetching ", absl::StrJoin(fetches, ", ")));
+  if (request.fetches.empty() && request.targets.empty())
+    console.Note(absl::StrCat("fetching ", absl::StrJoin(fetches, ", ")));
   std::vector<Row> rows;
   const Failure failure = MeasureAll(request, **view, fetches, console, interrupts, &rows);
   if (!failure.status.ok()) return console.Fail(failure);

@@ -13,10 +13,14 @@ namespace thalweg::tools {
 namespace {
 
 const CommandSpec& Spec() {
-  static const auto* const spec = new CommandSpec{
-      "config", "Shows the defaults on this machine and the environment variables that are read.", "", 0, 0,
-      {{FlagKind::kSwitch, "json", "", "", "for programs"}},
-      {"thalweg config", "thalweg config --json", "NO_COLOR=1 thalweg inspect model.pb"}};
+  static const auto* const spec =
+      new CommandSpec{"config",
+                      "Shows the defaults on this machine and the environment variables that are read.",
+                      "",
+                      0,
+                      0,
+                      {{FlagKind::kSwitch, "json", "", "", "for programs"}},
+                      {"thalweg config", "thalweg config --json", "NO_COLOR=1 thalweg inspect model.pb"}};
   return *spec;
 }
 

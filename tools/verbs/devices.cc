@@ -17,7 +17,11 @@ namespace {
 
 const CommandSpec& Spec() {
   static const auto* const spec = new CommandSpec{
-      "devices", "Lists the kinds of devices, what they are here, and how many kernels each has.", "", 0, 0,
+      "devices",
+      "Lists the kinds of devices, what they are here, and how many kernels each has.",
+      "",
+      0,
+      0,
       {{FlagKind::kSwitch, "json", "", "", "for programs"}},
       {"thalweg devices", "thalweg devices --json", "thalweg run model.pb -f prob -d CPU:0,CPU:1,GPU:0=sim"}};
   return *spec;
@@ -45,9 +49,11 @@ std::vector<DeviceKind> Kinds() {
   for (const KernelDef* def : BuiltinOps().kernels.All()) ++kernels[def->backend];
   const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
   std::vector<DeviceKind> kinds;
-  kinds.push_back({"cpu", "CPU:0", absl::StrCat(ProcessorName(), ", ", Plural(cores, "core")), TotalMemoryBytes(), kernels["cpu"]});
+  kinds.push_back(
+      {"cpu", "CPU:0", absl::StrCat(ProcessorName(), ", ", Plural(cores, "core")), TotalMemoryBytes(), kernels["cpu"]});
   if (ParseDeviceList("CPU:0,GPU:0=sim").ok()) {
-    kinds.push_back({"sim", "GPU:0=sim", "simulated accelerator: memory and streams of its own, in this process", TotalMemoryBytes(), kernels["sim"]});
+    kinds.push_back({"sim", "GPU:0=sim", "simulated accelerator: memory and streams of its own, in this process",
+                     TotalMemoryBytes(), kernels["sim"]});
   }
   return kinds;
 }
@@ -59,15 +65,19 @@ int Run(const Arguments& arguments, Console& console) {
     json["schema"] = "thalweg.devices/1";
     json["devices"] = OrderedJson::array();
     for (const DeviceKind& kind : kinds) {
-      json["devices"].push_back({{"backend", kind.backend}, {"example", kind.example}, {"what", kind.what},
-                                 {"memory_bytes", kind.memory_bytes}, {"kernels", kind.kernels}});
+      json["devices"].push_back({{"backend", kind.backend},
+                                 {"example", kind.example},
+                                 {"what", kind.what},
+                                 {"memory_bytes", kind.memory_bytes},
+                                 {"kernels", kind.kernels}});
     }
     console.Print(ToText(json));
     return kExitOk;
   }
   Table table({Table::Align::kLeft, Table::Align::kLeft, Table::Align::kRight, Table::Align::kLeft});
   for (const DeviceKind& kind : kinds) {
-    table.AddRow({kind.example, FormatBytes(static_cast<double>(kind.memory_bytes)), absl::StrCat(kind.kernels, " kernels"), kind.what});
+    table.AddRow({kind.example, FormatBytes(static_cast<double>(kind.memory_bytes)),
+                  absl::StrCat(kind.kernels, " kernels"), kind.what});
   }
   console.Print(table.ToString());
   console.Print("Any number of each: -d CPU:0,CPU:1,GPU:0=sim (thalweg help devices)\n");

@@ -9,9 +9,9 @@ namespace thalweg::tools {
 namespace {
 
 const CommandSpec& Spec() {
-  static const auto* const spec = new CommandSpec{
-      "help", "Explains a verb or a topic; without either lists them.", "[VERB|TOPIC]", 0, 1, {},
-      {"thalweg help run", "thalweg help inputs", "thalweg help topics"}};
+  static const auto* const spec =
+      new CommandSpec{"help", "Explains a verb or a topic; without either lists them.",          "[VERB|TOPIC]", 0, 1,
+                      {},     {"thalweg help run", "thalweg help inputs", "thalweg help topics"}};
   return *spec;
 }
 
@@ -24,10 +24,12 @@ std::string TopicList() {
 std::string Overview() {
   Table verbs({Table::Align::kLeft, Table::Align::kLeft});
   for (const Verb* verb : AllVerbs()) verbs.AddRow({verb->spec().verb, verb->spec().summary});
-  return absl::StrCat("thalweg VERB FILE... [flags]\nLoads dataflow graphs (TensorFlow GraphDef), places their nodes on devices and runs them.\n\n",
-                      verbs.ToString("  "), "\nthalweg help VERB explains a verb, thalweg help TOPIC one of these:\n\n", TopicList(),
-                      "\n  $ thalweg inspect model.pb\n  $ thalweg run model.pb -i image=@cat.png:f32,nhwc,0..1 -f prob\n"
-                      "  $ thalweg place model.pb -d CPU:0,CPU:1 -f prob\n");
+  return absl::StrCat(
+      "thalweg VERB FILE... [flags]\nLoads dataflow graphs (TensorFlow GraphDef), places their nodes on devices and "
+      "runs them.\n\n",
+      verbs.ToString("  "), "\nthalweg help VERB explains a verb, thalweg help TOPIC one of these:\n\n", TopicList(),
+      "\n  $ thalweg inspect model.pb\n  $ thalweg run model.pb -i image=@cat.png:f32,nhwc,0..1 -f prob\n"
+      "  $ thalweg place model.pb -d CPU:0,CPU:1 -f prob\n");
 }
 
 int Unknown(const std::string& word, Console& console) {
@@ -35,8 +37,9 @@ int Unknown(const std::string& word, Console& console) {
   for (const Verb* verb : AllVerbs()) words.push_back(verb->spec().verb);
   for (const HelpTopic& topic : HelpTopics()) words.push_back(topic.name);
   const std::vector<std::string> nearest = NearestWords(word, words);
-  return console.Fail({absl::NotFoundError(absl::StrCat("no verb or topic '", word, "'",
-                                                        nearest.empty() ? "" : absl::StrCat("; nearest: ", absl::StrJoin(nearest, ", ")))),
+  return console.Fail({absl::NotFoundError(absl::StrCat(
+                           "no verb or topic '", word, "'",
+                           nearest.empty() ? "" : absl::StrCat("; nearest: ", absl::StrJoin(nearest, ", ")))),
                        kExitUsage, "thalweg help"});
 }
 

@@ -28,20 +28,27 @@ constexpr int kAttrCharacters = 200;
 
 const CommandSpec& Spec() {
   static const auto* const spec = new CommandSpec{
-      "inspect", "Shows what is in a graph: inputs, outputs, sizes, ops, loops, and everything that is wrong with it.", "GRAPH", 1, 1,
+      "inspect",
+      "Shows what is in a graph: inputs, outputs, sizes, ops, loops, and everything that is wrong with it.",
+      "GRAPH",
+      1,
+      1,
       {{FlagKind::kSwitch, "check", "", "", "list everything wrong or remarkable; exit code 3 if there are errors"},
        {FlagKind::kSwitch, "ops", "", "", "the ops with their numbers and kernels"},
-       {FlagKind::kValue, "node", "", "RE", "the nodes whose whole name matches: op, attributes, inputs, outputs, readers"},
+       {FlagKind::kValue, "node", "", "RE",
+        "the nodes whose whole name matches: op, attributes, inputs, outputs, readers"},
        {FlagKind::kRepeated, "path", "", "A,B", "a shortest path of edges from node A to node B"},
        {FlagKind::kRepeated, "shape", "", "NAME=8x224x224x3", "fix the shape of a tensor and infer the others from it"},
        {FlagKind::kSwitch, "all", "", "", "full lists"},
        {FlagKind::kSwitch, "json", "", "", "for programs"}},
-      {"thalweg inspect model.pb", "thalweg inspect model.pb --check", "thalweg inspect model.pb --node 'conv1/.*' --shape image=1x224x224x3"}};
+      {"thalweg inspect model.pb", "thalweg inspect model.pb --check",
+       "thalweg inspect model.pb --node 'conv1/.*' --shape image=1x224x224x3"}};
   return *spec;
 }
 
 std::string TensorText(const GraphView& view, NodeId id, int port) {
-  return absl::StrCat(DTypeName(view.graph().node(id).output_types[port]), " ", view.shapes.output(id, port).ToString());
+  return absl::StrCat(DTypeName(view.graph().node(id).output_types[port]), " ",
+                      view.shapes.output(id, port).ToString());
 }
 
 // ------------------------------------------------------------------------------------------------- the summary
@@ -49,10 +56,12 @@ std::string TensorText(const GraphView& view, NodeId id, int port) {
 std::string FirstLine(const GraphView& view) {
   const GraphSummary& summary = *view.summary;
   const int producer = view.graph().versions.producer;
-  return absl::StrCat(view.path, "  GraphDef  ", FormatBytes(static_cast<double>(view.file_bytes)), "  ", ProducerText(producer),
-                      producer > 0 ? ", " : "", ReleaseOfProducer(producer), "  ", Plural(summary.nodes, "node"), ", ",
-                      Plural(summary.data_edges + summary.control_edges, "edge"),
-                      summary.parameters > 0 ? absl::StrCat(", ", FormatShort(static_cast<double>(summary.parameters)), " params") : "", "\n");
+  return absl::StrCat(
+      view.path, "  GraphDef  ", FormatBytes(static_cast<double>(view.file_bytes)), "  ", ProducerText(producer),
+      producer > 0 ? ", " : "", ReleaseOfProducer(producer), "  ", Plural(summary.nodes, "node"), ", ",
+      Plural(summary.data_edges + summary.control_edges, "edge"),
+      summary.parameters > 0 ? absl::StrCat(", ", FormatShort(static_cast<double>(summary.parameters)), " params") : "",
+      "\n");
 }
 
 std::string TensorText(const TensorSummary& tensor) {
@@ -81,10 +90,12 @@ std::string LoopsText(const GraphFacts& facts, bool all) {
   std::vector<std::string> names;
   for (const FrameFacts& frame : facts.frames) {
     depth = std::max(depth, frame.depth);
-    if (all || names.size() < kListed) names.push_back(absl::StrCat(frame.name, " (", Plural(frame.nodes, "node"), ")"));
+    if (all || names.size() < kListed)
+      names.push_back(absl::StrCat(frame.name, " (", Plural(frame.nodes, "node"), ")"));
   }
   return absl::StrCat(Plural(static_cast<int64_t>(facts.frames.size()), "frame"), ": ", absl::StrJoin(names, ", "),
-                      names.size() < facts.frames.size() ? " ..." : "", depth > 1 ? absl::StrCat("  nested ", depth, " deep") : "");
+                      names.size() < facts.frames.size() ? " ..." : "",
+                      depth > 1 ? absl::StrCat("  nested ", depth, " deep") : "");
 }
 
 std::string DevicesText(const GraphFacts& facts, int64_t nodes) {
@@ -106,7 +117,8 @@ std::string ProblemsText(const GraphView& view) {
     warnings += finding.severity == Finding::Severity::kWarning;
   }
   if (errors + warnings == 0) return "";
-  return absl::StrCat(Plural(errors, "error"), ", ", Plural(warnings, "warning"), ": thalweg inspect ", ShellQuote(view.path), " --check");
+  return absl::StrCat(Plural(errors, "error"), ", ", Plural(warnings, "warning"), ": thalweg inspect ",
+                      ShellQuote(view.path), " --check");
 }
 
 std::string FunctionsText(const GraphView& view, bool all) {
@@ -135,12 +147,15 @@ void PrintSummary(const GraphView& view, bool all, Console& console) {
 // ------------------------------------------------------------------------------------------------- --ops
 
 void PrintOps(const GraphView& view, Console& console) {
-  Table table({Table::Align::kLeft, Table::Align::kRight, Table::Align::kRight, Table::Align::kRight, Table::Align::kLeft});
+  Table table(
+      {Table::Align::kLeft, Table::Align::kRight, Table::Align::kRight, Table::Align::kRight, Table::Align::kLeft});
   table.AddRow({"op", "nodes", "cpu", "sim", "first node"});
   absl::flat_hash_map<absl::string_view, absl::string_view> first;
   for (const Node& node : view.graph().nodes()) first.try_emplace(node.op, node.name);
   for (const OpCoverage& row : CoverageOfGraph(view.graph())) {
-    const auto count = [&](const char* backend) { return row.is_function ? std::string("-") : FormatCount(row.runnable.at(backend)); };
+    const auto count = [&](const char* backend) {
+      return row.is_function ? std::string("-") : FormatCount(row.runnable.at(backend));
+    };
     table.AddRow({row.op, FormatCount(row.nodes), count("cpu"), count("sim"), std::string(first[row.op])});
   }
   console.Print(table.ToString());
@@ -156,16 +171,21 @@ std::string EdgeText(const GraphView& view, Endpoint input) {
 void PrintNode(const GraphView& view, NodeId id, Console& console) {
   const Node& node = view.graph().node(id);
   console.Print(absl::StrCat(console.Paint(Colour::kBold, node.name), "  ", node.op,
-                             node.requested_device.empty() ? "" : absl::StrCat("  device ", node.requested_device), "\n"));
+                             node.requested_device.empty() ? "" : absl::StrCat("  device ", node.requested_device),
+                             "\n"));
   Table table({Table::Align::kLeft, Table::Align::kLeft});
-  for (const auto& [name, value] : node.attrs) table.AddRow({absl::StrCat("attr ", name), AttrToString(value, kAttrCharacters)});
+  for (const auto& [name, value] : node.attrs)
+    table.AddRow({absl::StrCat("attr ", name), AttrToString(value, kAttrCharacters)});
   for (const Endpoint input : node.inputs) table.AddRow({"input", EdgeText(view, input)});
-  for (int port = 0; port < node.num_outputs(); ++port) table.AddRow({absl::StrCat("output ", port), TensorText(view, id, port)});
+  for (int port = 0; port < node.num_outputs(); ++port)
+    table.AddRow({absl::StrCat("output ", port), TensorText(view, id, port)});
   size_t shown = 0;
   const auto uses = view.consumers->of(id);
   for (const Consumers::Use& use : uses) {
     if (shown++ == kListed) break;
-    table.AddRow({"read by", absl::StrCat(view.graph().node(use.node).name, use.port == kControlPort ? "  (control)" : absl::StrCat("  (output ", use.port, ")"))});
+    table.AddRow({"read by",
+                  absl::StrCat(view.graph().node(use.node).name,
+                               use.port == kControlPort ? "  (control)" : absl::StrCat("  (output ", use.port, ")"))});
   }
   if (uses.size() > kListed) table.AddRow({"", absl::StrCat(uses.size() - kListed, " more readers")});
   console.Print(table.ToString("  "));
@@ -176,8 +196,9 @@ int PrintNodes(const GraphView& view, const std::string& pattern, bool all, Cons
   quiet.set_log_errors(false);
   const RE2 re(pattern, quiet);
   if (!re.ok()) {
-    return console.Fail({absl::InvalidArgumentError(absl::StrCat("--node: '", pattern, "' is no regular expression: ", re.error())), kExitUsage,
-                         "thalweg help names"});
+    return console.Fail(
+        {absl::InvalidArgumentError(absl::StrCat("--node: '", pattern, "' is no regular expression: ", re.error())),
+         kExitUsage, "thalweg help names"});
   }
   int matched = 0;
   for (NodeId id = 0; id < view.graph().num_nodes(); ++id) {
@@ -188,10 +209,12 @@ int PrintNodes(const GraphView& view, const std::string& pattern, bool all, Cons
   }
   if (matched == 0) {
     const std::vector<std::string> nearest = view.graph().NearestNames(pattern);
-    return console.Fail({absl::NotFoundError(absl::StrCat("no node is named '", pattern, "'",
-                                                          nearest.empty() ? "" : absl::StrCat("; nearest: ", absl::StrJoin(nearest, ", ")))),
+    return console.Fail({absl::NotFoundError(absl::StrCat(
+                             "no node is named '", pattern, "'",
+                             nearest.empty() ? "" : absl::StrCat("; nearest: ", absl::StrJoin(nearest, ", ")))),
                          kExitRunFailed,
-                         absl::StrCat("thalweg inspect ", ShellQuote(view.path), " --node ", ShellQuote(absl::StrCat(".*", pattern, ".*")))});
+                         absl::StrCat("thalweg inspect ", ShellQuote(view.path), " --node ",
+                                      ShellQuote(absl::StrCat(".*", pattern, ".*")))});
   }
   if (!all && matched > kMaxNodesShown) console.Print(absl::StrCat(matched - kMaxNodesShown, " more (--all)\n"));
   return kExitOk;
@@ -226,17 +249,23 @@ int PrintPath(const GraphView& view, const std::string& text, Console& console) 
   const Graph& graph = view.graph();
   const size_t comma = text.rfind(',');
   if (comma == std::string::npos) {
-    return console.Fail({absl::InvalidArgumentError(absl::StrCat("--path: '", text, "' is not A,B")), kExitUsage, "thalweg help inspect"});
+    return console.Fail({absl::InvalidArgumentError(absl::StrCat("--path: '", text, "' is not A,B")), kExitUsage,
+                         "thalweg help inspect"});
   }
-  const absl::StatusOr<Endpoint> from = graph.ParseEndpoint(text.substr(0, comma)), to = graph.ParseEndpoint(text.substr(comma + 1));
+  const absl::StatusOr<Endpoint> from = graph.ParseEndpoint(text.substr(0, comma)),
+                                 to = graph.ParseEndpoint(text.substr(comma + 1));
   for (const auto* end : {&from, &to}) {
-    if (!end->ok()) return console.Fail({end->status(), kExitRunFailed, absl::StrCat("thalweg inspect ", ShellQuote(view.path))});
+    if (!end->ok())
+      return console.Fail({end->status(), kExitRunFailed, absl::StrCat("thalweg inspect ", ShellQuote(view.path))});
   }
   const std::vector<Consumers::Use> path = ShortestPath(view, from->node, to->node);
   if (path.empty()) {
-    return console.Fail({absl::NotFoundError(absl::StrCat("no path leads from '", graph.node(from->node).name, "' to '", graph.node(to->node).name, "'")),
-                         kExitRunFailed, absl::StrCat("thalweg inspect ", ShellQuote(view.path), " --path ",
-                                                      ShellQuote(absl::StrCat(graph.node(to->node).name, ",", graph.node(from->node).name)))});
+    return console.Fail(
+        {absl::NotFoundError(absl::StrCat("no path leads from '", graph.node(from->node).name, "' to '",
+                                          graph.node(to->node).name, "'")),
+         kExitRunFailed,
+         absl::StrCat("thalweg inspect ", ShellQuote(view.path), " --path ",
+                      ShellQuote(absl::StrCat(graph.node(to->node).name, ",", graph.node(from->node).name)))});
   }
   Table table({Table::Align::kLeft, Table::Align::kLeft, Table::Align::kLeft});
   NodeId at = from->node;
@@ -256,7 +285,8 @@ OrderedJson TensorJson(const TensorSummary& tensor) {
   OrderedJson json = {{"name", tensor.name}, {"dtype", DTypeName(tensor.dtype)}, {"shape", nullptr}};
   if (tensor.shape.has_rank()) {
     json["shape"] = OrderedJson::array();
-    for (const int64_t d : tensor.shape.dims()) json["shape"].push_back(IsKnownDim(d) ? OrderedJson(d) : OrderedJson(nullptr));
+    for (const int64_t d : tensor.shape.dims())
+      json["shape"].push_back(IsKnownDim(d) ? OrderedJson(d) : OrderedJson(nullptr));
   }
   if (!tensor.kind.empty()) json["kind"] = tensor.kind;
   json["likely"] = tensor.likely;
@@ -280,8 +310,10 @@ void AddFactsJson(const GraphView& view, OrderedJson* json) {
   (*json)["inputs"] = TensorListJson(summary.inputs);
   (*json)["outputs"] = TensorListJson(summary.outputs);
   OrderedJson frames = OrderedJson::array(), functions = OrderedJson::array(), ops = OrderedJson::array();
-  for (const FrameFacts& frame : facts.frames) frames.push_back({{"name", frame.name}, {"depth", frame.depth}, {"nodes", frame.nodes}});
-  for (const OpCoverage& row : facts.coverage) ops.push_back({{"op", row.op}, {"nodes", row.nodes}, {"kernels", row.runnable}});
+  for (const FrameFacts& frame : facts.frames)
+    frames.push_back({{"name", frame.name}, {"depth", frame.depth}, {"nodes", frame.nodes}});
+  for (const OpCoverage& row : facts.coverage)
+    ops.push_back({{"op", row.op}, {"nodes", row.nodes}, {"kernels", row.runnable}});
   if (view.graph().functions != nullptr) {
     for (absl::string_view name : view.graph().functions->Names()) functions.push_back(std::string(name));
   }
@@ -293,7 +325,9 @@ void AddFactsJson(const GraphView& view, OrderedJson* json) {
 void PrintJson(const GraphView& view, Console& console) {
   OrderedJson json = {{"schema", "thalweg.inspect/1"}, {"graph", view.path}, {"file_bytes", view.file_bytes}};
   const GraphVersions& versions = view.graph().versions;
-  json["versions"] = {{"producer", versions.producer}, {"min_consumer", versions.min_consumer}, {"release", ReleaseOfProducer(versions.producer)}};
+  json["versions"] = {{"producer", versions.producer},
+                      {"min_consumer", versions.min_consumer},
+                      {"release", ReleaseOfProducer(versions.producer)}};
   if (!view.loaded.has_errors()) AddFactsJson(view, &json);
   json["findings"] = FindingsJson(view);
   console.Print(ToText(json));
@@ -314,7 +348,8 @@ int Inspect(const GraphView& view, const Arguments& arguments, Console& console)
   }
   if (code != kExitOk) {
     console.Print(FindingsText(view, all, console));
-    return console.Fail({view.loaded.status(), kExitGraphUnusable, absl::StrCat("thalweg inspect ", ShellQuote(view.path), " --check")});
+    return console.Fail({view.loaded.status(), kExitGraphUnusable,
+                         absl::StrCat("thalweg inspect ", ShellQuote(view.path), " --check")});
   }
   if (const auto pattern = arguments.Value("node")) return PrintNodes(view, *pattern, all, console);
   if (const auto path = arguments.Value("path")) return PrintPath(view, *path, console);
@@ -336,7 +371,9 @@ int Run(const Arguments& arguments, Console& console) {
   }();
   if (!view.ok()) {
     const bool bad_name = !shapes->empty() && absl::StrContains(view.status().message(), shapes->front().first);
-    return console.Fail({view.status(), bad_name ? kExitRunFailed : ExitCodeOfLoad(view.status()), bad_name ? absl::StrCat("thalweg inspect ", ShellQuote(path)) : AdviceForLoad(path, view.status())});
+    return console.Fail(
+        {view.status(), bad_name ? kExitRunFailed : ExitCodeOfLoad(view.status()),
+         bad_name ? absl::StrCat("thalweg inspect ", ShellQuote(path)) : AdviceForLoad(path, view.status())});
   }
   return Inspect(**view, arguments, console);
 }

@@ -16,23 +16,30 @@ namespace thalweg::tools {
 namespace {
 
 const CommandSpec& Spec() {
-  static const auto* const spec = new CommandSpec{
-      "ops", "Lists ops with their kernels and element types, or checks that a graph is covered.", "[OP]", 0, 1,
-      {{FlagKind::kValue, "for", "", "g.pb", "the ops of this graph and what runs them"},
-       {FlagKind::kSwitch, "json", "", "", "for programs: arguments, attributes, kernels per backend"}},
-      {"thalweg ops Conv2D", "thalweg ops --for model.pb", "thalweg ops --json"}};
+  static const auto* const spec =
+      new CommandSpec{"ops",
+                      "Lists ops with their kernels and element types, or checks that a graph is covered.",
+                      "[OP]",
+                      0,
+                      1,
+                      {{FlagKind::kValue, "for", "", "g.pb", "the ops of this graph and what runs them"},
+                       {FlagKind::kSwitch, "json", "", "", "for programs: arguments, attributes, kernels per backend"}},
+                      {"thalweg ops Conv2D", "thalweg ops --for model.pb", "thalweg ops --json"}};
   return *spec;
 }
 
 std::string TypeText(const ArgDecl& arg) {
-  std::string type = arg.type != DType::kInvalid ? DTypeName(arg.type) : !arg.type_list_attr.empty() ? arg.type_list_attr : arg.type_attr;
+  std::string type = arg.type != DType::kInvalid   ? DTypeName(arg.type)
+                     : !arg.type_list_attr.empty() ? arg.type_list_attr
+                                                   : arg.type_attr;
   if (!arg.number_attr.empty()) type = absl::StrCat(arg.number_attr, "*", type);
   return arg.is_ref ? absl::StrCat("Ref(", type, ")") : type;
 }
 
 std::string SignatureText(const OpSchema& schema) {
   const auto list = [](const std::vector<ArgDecl>& args) {
-    return absl::StrJoin(args, ", ", [](std::string* out, const ArgDecl& a) { absl::StrAppend(out, a.name, ": ", TypeText(a)); });
+    return absl::StrJoin(args, ", ",
+                         [](std::string* out, const ArgDecl& a) { absl::StrAppend(out, a.name, ": ", TypeText(a)); });
   };
   return absl::StrCat(schema.name, "(", list(schema.inputs), ") -> (", list(schema.outputs), ")");
 }
@@ -61,7 +68,8 @@ OrderedJson AttrJson(const AttrDecl& attr) {
 OrderedJson KernelJson(const KernelDef& def) {
   OrderedJson constraints = OrderedJson::object();
   for (const auto& [attr, types] : def.constraints) constraints[attr] = TypeNames(types);
-  return {{"backend", def.backend}, {"types", constraints}, {"host_memory", def.host_memory}, {"priority", def.priority}};
+  return {
+      {"backend", def.backend}, {"types", constraints}, {"host_memory", def.host_memory}, {"priority", def.priority}};
 }
 
 OrderedJson OpJson(const OpSchema& schema) {
@@ -106,9 +114,10 @@ int ShowOp(const std::string& name, bool json, Console& console) {
     std::vector<std::string> names;
     for (const OpSchema* s : BuiltinOps().schemas.All()) names.push_back(s->name);
     const std::vector<std::string> nearest = NearestWords(name, names);
-    return console.Fail({absl::NotFoundError(absl::StrCat("no op '", name, "'",
-                                                          nearest.empty() ? "" : absl::StrCat("; nearest: ", absl::StrJoin(nearest, ", ")))),
-                         kExitUsage, nearest.empty() ? "thalweg ops" : absl::StrCat("thalweg ops ", nearest[0])});
+    return console.Fail(
+        {absl::NotFoundError(absl::StrCat(
+             "no op '", name, "'", nearest.empty() ? "" : absl::StrCat("; nearest: ", absl::StrJoin(nearest, ", ")))),
+         kExitUsage, nearest.empty() ? "thalweg ops" : absl::StrCat("thalweg ops ", nearest[0])});
   }
   if (json) {
     OrderedJson document = {{"schema", "thalweg.ops/1"}, {"ops", OrderedJson::array({OpJson(*schema)})}};
@@ -142,7 +151,8 @@ int ListAll(bool json, Console& console) {
                   KernelSummary(schema->name, "sim") == "none" ? "" : "sim"});
   }
   console.Print(table.ToString());
-  console.Print(absl::StrCat(Plural(static_cast<int64_t>(schemas.size()), "op"), "; thalweg ops NAME shows one in full\n"));
+  console.Print(
+      absl::StrCat(Plural(static_cast<int64_t>(schemas.size()), "op"), "; thalweg ops NAME shows one in full\n"));
   return kExitOk;
 }
 
@@ -158,19 +168,23 @@ int ShowCoverage(const std::string& path, bool json, Console& console) {
   if (!rows.ok()) return console.Fail({rows.status(), kExitGraphUnusable, AdviceForLoad(path, rows.status())});
   const bool complete = std::all_of(rows->begin(), rows->end(), [](const OpCoverage& r) { return r.complete(); });
   if (json) {
-    OrderedJson document = {{"schema", "thalweg.ops/1"}, {"graph", path}, {"complete", complete}, {"coverage", OrderedJson::array()}};
+    OrderedJson document = {
+        {"schema", "thalweg.ops/1"}, {"graph", path}, {"complete", complete}, {"coverage", OrderedJson::array()}};
     for (const OpCoverage& row : *rows) document["coverage"].push_back(CoverageJson(row));
     console.Print(ToText(document));
     return complete ? kExitOk : kExitGraphUnusable;
   }
   Table table({Table::Align::kLeft, Table::Align::kRight, Table::Align::kLeft});
   for (const OpCoverage& row : *rows) {
-    std::string what = row.complete() ? "ok" : !row.known ? "unknown op" : absl::StrCat("no kernel: ", row.first_missing_node, ": ", row.first_missing);
+    std::string what = row.complete() ? "ok"
+                       : !row.known   ? "unknown op"
+                                      : absl::StrCat("no kernel: ", row.first_missing_node, ": ", row.first_missing);
     if (row.complete() && row.is_function) what = "function of this graph";
     table.AddRow({row.op, FormatCount(row.nodes), console.Paint(row.complete() ? Colour::kNone : Colour::kRed, what)});
   }
   console.Print(table.ToString());
-  console.Print(complete ? "every node has a CPU kernel\n" : "some nodes cannot run; steps that do not need them can\n");
+  console.Print(complete ? "every node has a CPU kernel\n"
+                         : "some nodes cannot run; steps that do not need them can\n");
   return complete ? kExitOk : kExitGraphUnusable;
 }
 

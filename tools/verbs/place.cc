@@ -26,7 +26,11 @@ constexpr size_t kRowsShown = 20;
 
 const CommandSpec& Spec() {
   static const CommandSpec* const spec = [] {
-    auto* s = new CommandSpec{"place", "Shows on which device every node would run, why, and what is copied between devices.", "GRAPH", 1, 1, {}, {}};
+    auto* s =
+        new CommandSpec{"place", "Shows on which device every node would run, why, and what is copied between devices.",
+                        "GRAPH", 1,
+                        1,       {},
+                        {}};
     s->flags = {
         {FlagKind::kRepeated, "fetch", "f", "TENSOR", "of a step that fetches this (default: the likely outputs)"},
         {FlagKind::kRepeated, "target", "", "NODE", "of a step that runs this node"},
@@ -49,22 +53,36 @@ const CommandSpec& Spec() {
 
 // Few words for a rule, for tables that count.
 std::string RuleWords(absl::string_view rule) {
-  static const auto* const words = new std::map<absl::string_view, const char*>{
-      {"C3", "only this device has a kernel"}, {"C6", "colocated with another"},     {"C10", "reads a reference there"},
-      {"C11", "uses state there"},             {"C13", "requested"},                 {"C14", "first that can"},
-      {"C15", "request cannot be met"},        {"C17", "feeds only nodes there"},    {"C18", "looks at a shape only"},
-      {"C21", "its state lives there"},        {"B3", "control flow of a loop"},     {"B10", "transfer"},
-      {"B11", "transfer"},                     {"pin", "pinned"},                    {"file", "placement file"},
-      {"feed", "fed"},                         {"fetch", "fetched"},                 {"scatter", "random choice"}};
+  static const auto* const words = new std::map<absl::string_view, const char*>{{"C3", "only this device has a kernel"},
+                                                                                {"C6", "colocated with another"},
+                                                                                {"C10", "reads a reference there"},
+                                                                                {"C11", "uses state there"},
+                                                                                {"C13", "requested"},
+                                                                                {"C14", "first that can"},
+                                                                                {"C15", "request cannot be met"},
+                                                                                {"C17", "feeds only nodes there"},
+                                                                                {"C18", "looks at a shape only"},
+                                                                                {"C21", "its state lives there"},
+                                                                                {"B3", "control flow of a loop"},
+                                                                                {"B10", "transfer"},
+                                                                                {"B11", "transfer"},
+                                                                                {"pin", "pinned"},
+                                                                                {"file", "placement file"},
+                                                                                {"feed", "fed"},
+                                                                                {"fetch", "fetched"},
+                                                                                {"scatter", "random choice"}};
   const auto found = words->find(rule);
   return found == words->end() ? std::string(rule) : found->second;
 }
 
-std::string DeviceName(const PlacedGraph& placed, int device) { return device < 0 ? "-" : placed.devices[device].name.ToShortString(); }
+std::string DeviceName(const PlacedGraph& placed, int device) {
+  return device < 0 ? "-" : placed.devices[device].name.ToShortString();
+}
 
 double TransferBytes(const PlacedGraph& placed) {
   double bytes = 0;
-  for (const Transfer& transfer : placed.compiled.transfers) bytes += static_cast<double>(std::max<int64_t>(transfer.bytes, 0));
+  for (const Transfer& transfer : placed.compiled.transfers)
+    bytes += static_cast<double>(std::max<int64_t>(transfer.bytes, 0));
   return bytes;
 }
 
@@ -84,7 +102,8 @@ void PrintDevices(const PlacedGraph& placed, Console& console) {
     std::vector<std::pair<int64_t, std::string>> ranked;
     for (const auto& [words, count] : reasons[d]) ranked.emplace_back(-count, words);
     std::sort(ranked.begin(), ranked.end());
-    table.AddRow({DeviceName(placed, static_cast<int>(d)), FormatCount(nodes[d]), absl::StrJoin(ranked, ", ", [](std::string* out, const auto& r) {
+    table.AddRow({DeviceName(placed, static_cast<int>(d)), FormatCount(nodes[d]),
+                  absl::StrJoin(ranked, ", ", [](std::string* out, const auto& r) {
                     absl::StrAppend(out, FormatCount(-r.first), " ", r.second);
                   })});
   }
@@ -133,14 +152,20 @@ void PrintOps(const PlacedGraph& placed, bool all, Console& console) {
 void PrintTransfers(const PlacedGraph& placed, bool all, Console& console) {
   std::vector<const Transfer*> ranked;
   for (const Transfer& transfer : placed.compiled.transfers) ranked.push_back(&transfer);
-  std::stable_sort(ranked.begin(), ranked.end(), [](const Transfer* a, const Transfer* b) { return a->bytes > b->bytes; });
-  Table table({Table::Align::kLeft, Table::Align::kLeft, Table::Align::kLeft, Table::Align::kRight, Table::Align::kLeft});
+  std::stable_sort(ranked.begin(), ranked.end(),
+                   [](const Transfer* a, const Transfer* b) { return a->bytes > b->bytes; });
+  Table table(
+      {Table::Align::kLeft, Table::Align::kLeft, Table::Align::kLeft, Table::Align::kRight, Table::Align::kLeft});
   table.AddRow({"value", "from", "to", "size", "cause"});
   const size_t shown = all ? ranked.size() : std::min(ranked.size(), kRowsShown);
   for (size_t i = 0; i < shown; ++i) {
     const Transfer& t = *ranked[i];
-    table.AddRow({placed.compiled.graph.EndpointName(t.source), DeviceName(placed, t.source_device), DeviceName(placed, t.destination_device),
-                  t.source.is_control() ? "control" : t.bytes < 0 ? "?" : FormatBytes(static_cast<double>(t.bytes)), t.cause});
+    table.AddRow({placed.compiled.graph.EndpointName(t.source), DeviceName(placed, t.source_device),
+                  DeviceName(placed, t.destination_device),
+                  t.source.is_control() ? "control"
+                  : t.bytes < 0         ? "?"
+                                        : FormatBytes(static_cast<double>(t.bytes)),
+                  t.cause});
   }
   if (ranked.empty()) console.Print("no transfers: everything runs on one device\n");
   else console.Print(table.ToString());
@@ -149,9 +174,10 @@ void PrintTransfers(const PlacedGraph& placed, bool all, Console& console) {
 
 void PrintReport(const PlacedGraph& placed, const SessionOptions& options, bool all, Console& console) {
   const Graph& graph = placed.compiled.graph;
-  console.Print(absl::StrCat("policy ", options.policy, "   ", Plural(graph.num_nodes(), "node"), " of ", FormatCount(placed.loaded_nodes), "   ",
-                             Plural(static_cast<int64_t>(placed.compiled.transfers.size()), "transfer"), ", ", FormatBytes(TransferBytes(placed)),
-                             "   fetches ", absl::StrJoin(placed.fetches, ", "), "\n"));
+  console.Print(absl::StrCat(
+      "policy ", options.policy, "   ", Plural(graph.num_nodes(), "node"), " of ", FormatCount(placed.loaded_nodes),
+      "   ", Plural(static_cast<int64_t>(placed.compiled.transfers.size()), "transfer"), ", ",
+      FormatBytes(TransferBytes(placed)), "   fetches ", absl::StrJoin(placed.fetches, ", "), "\n"));
   PrintDevices(placed, console);
   console.Print("\n");
   PrintOps(placed, all, console);
@@ -163,12 +189,14 @@ void PrintReport(const PlacedGraph& placed, const SessionOptions& options, bool 
 
 // ------------------------------------------------------------------------------------------------- --explain
 
-int Explain(const PlacedGraph& placed, const std::string& pattern, const std::string& path, bool all, Console& console) {
+int Explain(const PlacedGraph& placed, const std::string& pattern, const std::string& path, bool all,
+            Console& console) {
   RE2::Options quiet;
   quiet.set_log_errors(false);
   const RE2 re(pattern, quiet);
   if (!re.ok()) {
-    return console.Fail({absl::InvalidArgumentError(absl::StrCat("--explain: '", pattern, "' is neither a node nor a regular expression: ", re.error())),
+    return console.Fail({absl::InvalidArgumentError(absl::StrCat(
+                             "--explain: '", pattern, "' is neither a node nor a regular expression: ", re.error())),
                          kExitUsage, "thalweg help names"});
   }
   const Graph& graph = placed.compiled.graph;
@@ -176,16 +204,19 @@ int Explain(const PlacedGraph& placed, const std::string& pattern, const std::st
   for (NodeId id = 0; id < graph.num_nodes(); ++id) {
     const absl::string_view name = graph.node(id).name;
     if (name != pattern && !RE2::FullMatch(re2::StringPiece(name.data(), name.size()), re)) continue;
-    if (all || matched < kRowsShown) console.Print(ExplainPlacement(graph, placed.compiled.placement, placed.devices, id));
+    if (all || matched < kRowsShown)
+      console.Print(ExplainPlacement(graph, placed.compiled.placement, placed.devices, id));
     ++matched;
   }
   if (!all && matched > kRowsShown) console.Print(absl::StrCat(matched - kRowsShown, " more nodes (--all)\n"));
   if (matched > 0) return kExitOk;
   const std::vector<std::string> nearest = graph.NearestNames(pattern);
-  return console.Fail({absl::NotFoundError(absl::StrCat("no node of this step is named '", pattern, "'",
-                                                        nearest.empty() ? "" : absl::StrCat("; nearest: ", absl::StrJoin(nearest, ", ")),
-                                                        " (a pass may have folded it: see --no-opt)")),
-                       kExitRunFailed, absl::StrCat("thalweg place ", ShellQuote(path), " --no-opt --explain ", ShellQuote(pattern))});
+  return console.Fail({absl::NotFoundError(absl::StrCat(
+                           "no node of this step is named '", pattern, "'",
+                           nearest.empty() ? "" : absl::StrCat("; nearest: ", absl::StrJoin(nearest, ", ")),
+                           " (a pass may have folded it: see --no-opt)")),
+                       kExitRunFailed,
+                       absl::StrCat("thalweg place ", ShellQuote(path), " --no-opt --explain ", ShellQuote(pattern))});
 }
 
 // ------------------------------------------------------------------------------------------------- --json
@@ -193,9 +224,11 @@ int Explain(const PlacedGraph& placed, const std::string& pattern, const std::st
 OrderedJson NodeJson(const PlacedGraph& placed, NodeId id) {
   const Graph& graph = placed.compiled.graph;
   const Node& node = graph.node(id);
-  OrderedJson json = {{"node", std::string(node.name)}, {"op", std::string(node.op)}, {"outputs", OrderedJson::array()}};
+  OrderedJson json = {
+      {"node", std::string(node.name)}, {"op", std::string(node.op)}, {"outputs", OrderedJson::array()}};
   for (int port = 0; port < node.num_outputs(); ++port) {
-    json["outputs"].push_back({{"dtype", DTypeName(node.output_types[port])}, {"shape", placed.compiled.shapes.output(id, port).ToString()}});
+    json["outputs"].push_back(
+        {{"dtype", DTypeName(node.output_types[port])}, {"shape", placed.compiled.shapes.output(id, port).ToString()}});
   }
   json["requested"] = std::string(node.requested_device);
   json["assigned"] = DeviceName(placed, node.device);
@@ -209,7 +242,8 @@ void PrintJson(const PlacedGraph& placed, const std::string& path, const Session
   json["config"].update(SessionOptionsJson(options));
   json["fetches"] = placed.fetches;
   json["devices"] = OrderedJson::array();
-  for (const PlacementDevice& device : placed.devices) json["devices"].push_back({{"name", device.name.ToShortString()}, {"backend", device.backend}});
+  for (const PlacementDevice& device : placed.devices)
+    json["devices"].push_back({{"name", device.name.ToShortString()}, {"backend", device.backend}});
   json["nodes"] = OrderedJson::array();
   for (NodeId id = 0; id < placed.compiled.graph.num_nodes(); ++id) json["nodes"].push_back(NodeJson(placed, id));
   json["transfers"] = OrderedJson::array();
@@ -229,7 +263,8 @@ int Report(const PlacedGraph& placed, const SessionOptions& options, const Argum
   const std::string& path = arguments.positional()[0];
   const bool all = arguments.Has("all");
   if (const auto out = arguments.Value("out")) {
-    const absl::Status status = WriteFile(*out, WritePlacementJson(placed.compiled.graph, placed.compiled.placement, placed.devices));
+    const absl::Status status =
+        WriteFile(*out, WritePlacementJson(placed.compiled.graph, placed.compiled.placement, placed.devices));
     if (!status.ok()) return console.Fail({status, kExitUsage, "df -h ."});
   }
   if (arguments.Has("json")) {
@@ -250,13 +285,17 @@ int Run(const Arguments& arguments, Console& console) {
     return console.Fail({status, kExitGraphUnusable, absl::StrCat("ls ", ShellQuote(path))});
   }
   const absl::StatusOr<std::unique_ptr<GraphView>> view = OpenGraph(path);
-  if (!view.ok()) return console.Fail({view.status(), ExitCodeOfLoad(view.status()), AdviceForLoad(path, view.status())});
+  if (!view.ok())
+    return console.Fail({view.status(), ExitCodeOfLoad(view.status()), AdviceForLoad(path, view.status())});
   if ((*view)->loaded.has_errors()) {
     const absl::Status status = (*view)->loaded.status();
     return console.Fail({status, kExitGraphUnusable, AdviceForLoad(path, status)});
   }
-  const absl::StatusOr<PlacedGraph> placed = PlaceView(**view, session.options, arguments.All("fetch"), arguments.All("target"));
-  if (!placed.ok()) return console.Fail({placed.status(), kExitRunFailed, absl::StrCat("thalweg inspect ", ShellQuote(path), " --check")});
+  const absl::StatusOr<PlacedGraph> placed =
+      PlaceView(**view, session.options, arguments.All("fetch"), arguments.All("target"));
+  if (!placed.ok())
+    return console.Fail(
+        {placed.status(), kExitRunFailed, absl::StrCat("thalweg inspect ", ShellQuote(path), " --check")});
   return Report(*placed, session.options, arguments, console);
 }
 

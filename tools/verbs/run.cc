@@ -34,9 +34,11 @@ constexpr int64_t kMaxRepeats = 1'000'000'000;
 
 const CommandSpec& Spec() {
   static const CommandSpec* const spec = [] {
-    auto* s = new CommandSpec{"run", "Runs steps of a graph and saves or prints what is fetched.", "GRAPH", 1, 1, {}, {}};
+    auto* s =
+        new CommandSpec{"run", "Runs steps of a graph and saves or prints what is fetched.", "GRAPH", 1, 1, {}, {}};
     s->flags = {
-        {FlagKind::kRepeated, "input", "i", "NAME=VALUE", "feed a tensor: x=@x.npy, x=3.5, x=rand:f32:8x128~1, @all.npz (help inputs)"},
+        {FlagKind::kRepeated, "input", "i", "NAME=VALUE",
+         "feed a tensor: x=@x.npy, x=3.5, x=rand:f32:8x128~1, @all.npz (help inputs)"},
         {FlagKind::kRepeated, "fetch", "f", "TENSOR", "fetch this tensor: NODE or NODE:PORT"},
         {FlagKind::kRepeated, "target", "", "NODE", "run this node, fetch nothing of it"},
         {FlagKind::kValue, "output", "o", "out.npz", "save what is fetched (.npz, or .npy for one value)"},
@@ -129,7 +131,9 @@ absl::Status ReadStepFlags(const Arguments& arguments, Request* request) {
   }
   if (const auto path = arguments.Value("script")) {
     for (const char* flag : {"input", "fetch", "target", "fill", "steps", "dump"}) {
-      if (arguments.Has(flag)) return absl::InvalidArgumentError(absl::StrCat("--", flag, " and --script exclude each other: the script says it"));
+      if (arguments.Has(flag))
+        return absl::InvalidArgumentError(
+            absl::StrCat("--", flag, " and --script exclude each other: the script says it"));
     }
     THALWEG_ASSIGN_OR_RETURN(request->script, ReadScript(*path));
   } else if (request->fetches.empty() && request->targets.empty()) {
@@ -145,8 +149,10 @@ absl::Status ReadRequest(const Arguments& arguments, Request* request) {
   request->expect = arguments.ValueOr("expect", "");
   request->trace = arguments.ValueOr("trace", "");
   THALWEG_RETURN_IF_ERROR(ReadQuantities(arguments, request));
-  for (const std::string& text : arguments.All("tol")) THALWEG_RETURN_IF_ERROR(ForFlag("tol", request->tolerances.Read(text)));
-  if (arguments.Has("tol") && request->expect.empty()) return absl::InvalidArgumentError("--tol is the tolerance of --expect, which is missing");
+  for (const std::string& text : arguments.All("tol"))
+    THALWEG_RETURN_IF_ERROR(ForFlag("tol", request->tolerances.Read(text)));
+  if (arguments.Has("tol") && request->expect.empty())
+    return absl::InvalidArgumentError("--tol is the tolerance of --expect, which is missing");
   return ReadStepFlags(arguments, request);
 }
 
@@ -222,7 +228,8 @@ class Runner {
       for (const std::string& line : lines) console_.Note(absl::StrCat("filled ", line));
     }
     if (!request_.dumps.empty()) {
-      THALWEG_ASSIGN_OR_RETURN(dump_, SelectDumps(view->graph(), request_.dumps, *feeds, request_.fetches, request_.targets));
+      THALWEG_ASSIGN_OR_RETURN(dump_,
+                               SelectDumps(view->graph(), request_.dumps, *feeds, request_.fetches, request_.targets));
       for (const std::string& line : dump_.skipped) console_.Note(line);
       for (const DumpSelection::Item& item : dump_.items) fetches->push_back(item.tensor);
     }
@@ -241,7 +248,8 @@ class Runner {
 
   void RunScript() {
     const std::vector<ScriptStep>& steps = request_.script->steps;
-    for (const std::string& key : request_.script->unknown_keys) console_.Warn(absl::StrCat("unknown key in ", key, " is passed over"));
+    for (const std::string& key : request_.script->unknown_keys)
+      console_.Warn(absl::StrCat("unknown key in ", key, " is passed over"));
     for (size_t k = 0; k < steps.size() && !interrupts_.interrupted(); ++k) {
       const Progress progress(console_, absl::StrCat("step ", k, " of ", steps.size()));
       StepOutcome outcome;
@@ -259,7 +267,8 @@ class Runner {
       session_.reset();
       if (const Failure failure = Open(); !failure.status.ok()) return failure.status;
     }
-    if (session_ == nullptr) return absl::FailedPreconditionError("there is no session: making a new one failed in an earlier step");
+    if (session_ == nullptr)
+      return absl::FailedPreconditionError("there is no session: making a new one failed in an earlier step");
     if (step.close) THALWEG_RETURN_IF_ERROR(session_->Close());
     if (step.extend.empty()) return absl::OkStatus();
     const absl::Status status = session_->ExtendFromFile(step.extend);
@@ -315,7 +324,9 @@ class Runner {
     if (interrupts_.interrupted()) code = kExitInterrupted;
     Failure failure{outcome.status, code, AdviceForStep("run", request_.graph, outcome.status)};
     if (failed_input_) failure.next = "thalweg help inputs";
-    if (!suffix.empty()) failure.status = absl::Status(outcome.status.code(), absl::StrCat("step ", suffix.substr(1), ": ", outcome.status.message()));
+    if (!suffix.empty())
+      failure.status =
+          absl::Status(outcome.status.code(), absl::StrCat("step ", suffix.substr(1), ": ", outcome.status.message()));
     Fail(failure);
     outcome.values.clear();
     outcomes_.push_back(std::move(outcome));
@@ -323,7 +334,8 @@ class Runner {
 
   absl::Status Save(const StepOutcome& outcome, const std::string& suffix) {
     if (writer_ == nullptr) return absl::OkStatus();
-    for (const FetchedValue& value : outcome.values) THALWEG_RETURN_IF_ERROR(writer_->Add(value.name + suffix, value.tensor));
+    for (const FetchedValue& value : outcome.values)
+      THALWEG_RETURN_IF_ERROR(writer_->Add(value.name + suffix, value.tensor));
     return absl::OkStatus();
   }
 
@@ -334,13 +346,15 @@ class Runner {
       std::string difference = "the reference has no value of that name";
       if (!key.empty()) {
         const absl::StatusOr<NpyArray> expected = reference_->Read(key);
-        difference = expected.ok() ? Difference(value.tensor, *expected, request_.tolerances) : std::string(expected.status().message());
+        difference = expected.ok() ? Difference(value.tensor, *expected, request_.tolerances)
+                                   : std::string(expected.status().message());
       }
       if (difference.empty()) {
         ++equal_values_;
         continue;
       }
-      Fail({absl::InvalidArgumentError(absl::StrCat(value.name, suffix, " is not as expected: ", difference)), kExitCompareFailed,
+      Fail({absl::InvalidArgumentError(absl::StrCat(value.name, suffix, " is not as expected: ", difference)),
+            kExitCompareFailed,
             absl::StrCat("thalweg run ", ShellQuote(request_.graph), " ... -f ", ShellQuote(value.name), " --print")});
     }
   }
@@ -358,9 +372,11 @@ class Runner {
       if (absl::Status status = writer_->Finish(); !status.ok()) Fail({status, kExitRunFailed, "df -h ."});
     }
     if (!request_.trace.empty() && trace_.tables != nullptr) {
-      if (absl::Status status = trace_.WriteChromeJson(request_.trace); !status.ok()) Fail({status, kExitRunFailed, "df -h ."});
+      if (absl::Status status = trace_.WriteChromeJson(request_.trace); !status.ok())
+        Fail({status, kExitRunFailed, "df -h ."});
     }
-    if (reference_ && exit_code_ == kExitOk) console_.Note(absl::StrCat(Plural(equal_values_, "value"), " as expected"));
+    if (reference_ && exit_code_ == kExitOk)
+      console_.Note(absl::StrCat(Plural(equal_values_, "value"), " as expected"));
     if (request_.json) {
       const int64_t peak = session_ == nullptr ? 0 : session_->peak_memory_bytes();
       console_.Print(RunDocument(Config(), outcomes_, request_.script.has_value(), request_.print_limit, peak));
@@ -370,7 +386,8 @@ class Runner {
 
   RunConfig Config() const {
     RunConfig config{request_.graph, request_.session, request_.timeout_nanos, request_.repeats, {}};
-    for (const InputSpec& spec : request_.inputs) config.inputs.push_back(spec.name.empty() ? absl::StrCat("@", spec.path) : spec.name);
+    for (const InputSpec& spec : request_.inputs)
+      config.inputs.push_back(spec.name.empty() ? absl::StrCat("@", spec.path) : spec.name);
     return config;
   }
 
@@ -398,20 +415,25 @@ class Runner {
 int Run(const Arguments& arguments, Console& console) {
   const std::string graph = ShellQuote(arguments.positional()[0]);
   if (arguments.Has("tags") || arguments.Has("signature")) {
-    return console.Fail({absl::UnimplementedError("--tags and --signature are for SavedModels; this version loads GraphDef files (.pb, .pbtxt) only"),
-                         kExitGraphUnusable, absl::StrCat("thalweg inspect ", graph)});
+    return console.Fail(
+        {absl::UnimplementedError(
+             "--tags and --signature are for SavedModels; this version loads GraphDef files (.pb, .pbtxt) only"),
+         kExitGraphUnusable, absl::StrCat("thalweg inspect ", graph)});
   }
   Request request;
   if (absl::Status status = ReadRequest(arguments, &request); !status.ok()) {
     const bool nothing_to_run = absl::StartsWith(status.message(), "nothing to run");
-    return console.Fail({status, kExitUsage, nothing_to_run ? absl::StrCat("thalweg inspect ", graph) : "thalweg help run"});
+    return console.Fail(
+        {status, kExitUsage, nothing_to_run ? absl::StrCat("thalweg inspect ", graph) : "thalweg help run"});
   }
   SessionFlagsResult session = ReadSessionFlags(arguments);
   if (!session.failure.status.ok()) return console.Fail(session.failure);
   request.session = std::move(session.options);
   const absl::StatusOr<std::vector<int64_t>> threads = ReadThreadCounts(arguments);
   if (!threads.ok() || threads->size() != 1) {
-    const absl::Status status = threads.ok() ? absl::InvalidArgumentError("--threads: run takes one number; bench takes a list") : threads.status();
+    const absl::Status status = threads.ok()
+                                    ? absl::InvalidArgumentError("--threads: run takes one number; bench takes a list")
+                                    : threads.status();
     return console.Fail({status, kExitUsage, "thalweg help run"});
   }
   request.session.threads = static_cast<int>((*threads)[0]);

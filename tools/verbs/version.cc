@@ -8,10 +8,13 @@ namespace thalweg::tools {
 namespace {
 
 const CommandSpec& Spec() {
-  static const auto* const spec = new CommandSpec{
-      "version", "Prints the version, the commit and how it was built.", "", 0, 0,
-      {{FlagKind::kSwitch, "json", "", "", "for programs"}},
-      {"thalweg version", "thalweg version --json", "thalweg --version"}};
+  static const auto* const spec = new CommandSpec{"version",
+                                                  "Prints the version, the commit and how it was built.",
+                                                  "",
+                                                  0,
+                                                  0,
+                                                  {{FlagKind::kSwitch, "json", "", "", "for programs"}},
+                                                  {"thalweg version", "thalweg version --json", "thalweg --version"}};
   return *spec;
 }
 
@@ -28,8 +31,8 @@ int Run(const Arguments& arguments, Console& console) {
     console.Print(ToText(json));
     return kExitOk;
   }
-  console.Print(absl::StrCat("thalweg ", kVersion, " (", kCommit, ")  ", kBuildType, *kSanitizers != '\0' ? " with " : "", kSanitizers, ", ",
-                             compiler, "\n"));
+  console.Print(absl::StrCat("thalweg ", kVersion, " (", kCommit, ")  ", kBuildType,
+                             *kSanitizers != '\0' ? " with " : "", kSanitizers, ", ", compiler, "\n"));
   return kExitOk;
 }
 

@@ -1,0 +1,52 @@
+#!/usr/bin/env python3
+"""Prints how long each source file took to compile, slowest first, from the log that ninja keeps.
+
+    tools/compile_times.py [BUILD_FOLDER] [--top N] [--limit SECONDS]
+
+BUILD_FOLDER is build/release unless given. With --limit the exit status is 1 if a file took longer: the rule is 60 s, on an
+otherwise idle machine and without ccache (CCACHE_DISABLE=1 ninja -C build/release).
+"""
+import argparse
+import os
+import sys
+
+
+def last_durations(log):
+    """Object file -> seconds of its latest compilation. A log line: start ms, end ms, mtime, output, hash."""
+    seconds = {}
+    with open(log, encoding="utf-8") as file:
+        for line in file:
+            fields = line.rstrip("\n").split("\t")
+            if len(fields) == 5 and fields[3].endswith(".o"):
+                seconds[fields[3]] = (int(fields[1]) - int(fields[0])) / 1000
+    return seconds
+
+
+def source_of(output):
+    """tools/CMakeFiles/thalweg_tools.dir/verbs/run.cc.o -> tools/verbs/run.cc"""
+    folder, _, rest = output.partition("CMakeFiles/")
+    return folder + rest.partition("/")[2].removesuffix(".o")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("build", nargs="?", default="build/release")
+    parser.add_argument("--top", type=int, default=30, help="print this many files")
+    parser.add_argument("--limit", type=float, help="seconds that no file may exceed")
+    arguments = parser.parse_args()
+    log = os.path.join(arguments.build, ".ninja_log")
+    if not os.path.exists(log):
+        print(f"compile_times.py: there is no {log}; build first", file=sys.stderr)
+        return 2
+    ranked = sorted(last_durations(log).items(), key=lambda entry: -entry[1])
+    for output, seconds in ranked[:arguments.top]:
+        print(f"{seconds:8.1f} s  {source_of(output)}")
+    print(f"{sum(seconds for _, seconds in ranked):8.1f} s  {len(ranked)} files in all")
+    slow = [output for output, seconds in ranked if arguments.limit is not None and seconds > arguments.limit]
+    if slow:
+        print(f"{len(slow)} files took longer than {arguments.limit:g} s", file=sys.stderr)
+    return 1 if slow else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
