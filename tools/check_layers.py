@@ -33,8 +33,12 @@ MAY_INCLUDE = {
     "tests": {folder: "*" for folder in FOLDERS},
 }
 
-# Subfolders that must not include each other: families of kernels, hardware, rewriting passes.
-APART = {"ops": ("common",), "devices": (), "graph/passes": ()}  # parent: children that every sibling may include
+# Families of kernels and kinds of hardware do not include each other; "common" is there for all of them.
+APART = ("ops", "devices")
+# Passes do not include each other, only what all of them share; the list names them all.
+PASSES = "graph/passes/"
+SHARED_BY_PASSES = ("pass", "rewrite")
+PASS_LIST = ("pass_list", "pass_runner")
 
 # Files of these subfolders are private to their folder.
 HARDWARE = re.compile(r"devices/(cpu|sim|cuda)/")
@@ -80,18 +84,14 @@ def folder_fault(source, target):
 
 def sibling_fault(source, target):
     """Why two parts of one folder may not know each other, or None."""
-    for parent, shared in APART.items():
-        prefix = parent + "/"
-        if not (source.startswith(prefix) and target.startswith(prefix)):
-            continue
-        mine, theirs = source[len(prefix):].split("/"), target[len(prefix):].split("/")
-        if parent == "graph/passes":
-            if pathlib.PurePath(source).stem == "pass_list" or pathlib.PurePath(target).stem in ("pass", "pass_list"):
-                return None
-            if pathlib.PurePath(source).stem != pathlib.PurePath(target).stem and "common" not in theirs[0]:
-                return "passes do not include each other"
-        elif len(mine) > 1 and len(theirs) > 1 and mine[0] != theirs[0] and theirs[0] not in shared:
-            return f"{parent}/{mine[0]} may not include {parent}/{theirs[0]}"
+    here, there = pathlib.PurePath(source), pathlib.PurePath(target)
+    if source.startswith(PASSES) and target.startswith(PASSES):
+        allowed = SHARED_BY_PASSES + (here.stem,)
+        return None if here.stem in PASS_LIST or there.stem in allowed else "passes do not include each other"
+    for parent in APART:
+        mine, theirs = here.parts, there.parts
+        if mine[0] == theirs[0] == parent and len(mine) > 2 and len(theirs) > 2 and mine[1] != theirs[1] != "common":
+            return f"{parent}/{mine[1]} may not include {parent}/{theirs[1]}"
     return None
 
 
