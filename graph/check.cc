@@ -18,11 +18,13 @@ absl::Status CheckEdge(const Graph& graph, const Node& node, int index) {
     return Broken(node, absl::StrCat("input ", index, " names node ", input.node, ", which does not exist"));
   }
   const Node& producer = graph.node(input.node);
-  if (producer.removed) return Broken(node, absl::StrCat("input ", index, " comes from the removed node ", producer.name));
+  if (producer.removed)
+    return Broken(node, absl::StrCat("input ", index, " comes from the removed node ", producer.name));
   const bool is_data = index < node.num_data_inputs;
   if (is_data == input.is_control()) return Broken(node, absl::StrCat("mixes data and control inputs at ", index));
   if (is_data && (input.port < 0 || input.port >= producer.num_outputs())) {
-    return Broken(node, absl::StrCat("input ", index, " reads ", producer.name, ":", input.port, ", which does not exist"));
+    return Broken(node,
+                  absl::StrCat("input ", index, " reads ", producer.name, ":", input.port, ", which does not exist"));
   }
   return absl::OkStatus();
 }
@@ -37,10 +39,11 @@ absl::Status CheckInputTypes(const Graph& graph, const Node& node, std::vector<D
   for (int i = 0; i < node.num_data_inputs; ++i) {
     const Node& producer = graph.node(node.inputs[i].node);
     const DType have = producer.output_types[node.inputs[i].port];
-    const bool fits = have == types[i] || RemoveRef(have) == types[i] || (producer.is("_Arg") && have == RemoveRef(types[i]));
+    const bool fits =
+        have == types[i] || RemoveRef(have) == types[i] || (producer.is("_Arg") && have == RemoveRef(types[i]));
     if (!fits) {
-      return Broken(node, absl::StrCat("input ", i, " is ", DTypeName(types[i]), " but ", graph.EndpointName(node.inputs[i]),
-                                       " gives ", DTypeName(have)));
+      return Broken(node, absl::StrCat("input ", i, " is ", DTypeName(types[i]), " but ",
+                                       graph.EndpointName(node.inputs[i]), " gives ", DTypeName(have)));
     }
   }
   return absl::OkStatus();
@@ -56,7 +59,8 @@ absl::Status CheckGraph(const Graph& graph) {
       return Broken(node, "has a wrong count of data inputs");
     }
     if (node.origin == kNoNode && node.inserted_by == nullptr) return Broken(node, "has no provenance");
-    for (size_t i = 0; i < node.inputs.size(); ++i) THALWEG_RETURN_IF_ERROR(CheckEdge(graph, node, static_cast<int>(i)));
+    for (size_t i = 0; i < node.inputs.size(); ++i)
+      THALWEG_RETURN_IF_ERROR(CheckEdge(graph, node, static_cast<int>(i)));
     THALWEG_RETURN_IF_ERROR(CheckInputTypes(graph, node, types));
   }
   absl::StatusOr<std::vector<NodeId>> order = graph.TopologicalOrder();

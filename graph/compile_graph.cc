@@ -29,7 +29,8 @@ class FactRenumberer {
     if (facts == nullptr) return facts;
     auto [it, is_new] = renumbered_.try_emplace(facts.get(), facts);
     if (!is_new) return it->second;
-    const bool names_nodes = std::any_of(facts->begin(), facts->end(), [](const CandidateFact& f) { return f.source != kNoNode; });
+    const bool names_nodes =
+        std::any_of(facts->begin(), facts->end(), [](const CandidateFact& f) { return f.source != kNoNode; });
     if (!names_nodes) return facts;
     auto copy = std::make_shared<CandidateFacts>(*facts);
     for (CandidateFact& fact : *copy) {
@@ -88,7 +89,8 @@ absl::StatusOr<CompiledGraph> CompileGraph(const Graph& loaded, const CompileReq
   THALWEG_ASSIGN_OR_RETURN(PlacementOptions placement, WithStatePlacement(loaded, request));
   THALWEG_ASSIGN_OR_RETURN(out.placement, PlaceGraph(graph, request.devices, *request.kernels, placement));
   // Cut the edges between devices.
-  THALWEG_ASSIGN_OR_RETURN(PartitionResult cut, PartitionGraph(graph, out.placement, request.devices, *request.kernels));
+  THALWEG_ASSIGN_OR_RETURN(PartitionResult cut,
+                           PartitionGraph(graph, out.placement, request.devices, *request.kernels));
   out.transfers = std::move(cut.transfers);
   // Number what is left in topological order.
   THALWEG_RETURN_IF_ERROR(Compact(std::move(graph), &out));

@@ -1,5 +1,5 @@
-// From a loaded graph and the feeds, fetches and targets of a step to a placed, partitioned graph ready to become a plan.
-// The order of the stages is in compile_graph.cc, on one screen.
+// From a loaded graph and the feeds, fetches and targets of a step to a placed, partitioned graph ready to become a
+// plan. The order of the stages is in compile_graph.cc, on one screen.
 #pragma once
 
 #include <memory>
@@ -22,14 +22,15 @@ class ConstantEvaluator {
   virtual ~ConstantEvaluator() = default;
   // All outputs, or an error (the node is then left for run time). `max_bytes` bounds each output.
   virtual absl::StatusOr<std::vector<TensorLiteralPtr>> Evaluate(const Graph& graph, const Node& node,
-                                                                 absl::Span<const TensorLiteralPtr> inputs, int64_t max_bytes) const = 0;
+                                                                 absl::Span<const TensorLiteralPtr> inputs,
+                                                                 int64_t max_bytes) const = 0;
 };
 
 struct CompileRequest {
   std::vector<Endpoint> feeds;
   std::vector<Endpoint> fetches;
   std::vector<NodeId> targets;
-  std::vector<PlacementDevice> devices;   // index 0 is the client device (a CPU)
+  std::vector<PlacementDevice> devices;  // index 0 is the client device (a CPU)
   const KernelCatalog* kernels = nullptr;
   const ConstantEvaluator* evaluator = nullptr;  // null: no folding
   PlacementOptions placement;
@@ -46,9 +47,9 @@ struct PassReport {
 };
 
 struct CompiledGraph {
-  Graph graph;             // only live nodes, ids in topological order; has _Arg, _Retval, _Send, _Recv nodes
-  InferredShapes shapes;   // of `graph`
-  Placement placement;     // by node id of `graph`
+  Graph graph;            // only live nodes, ids in topological order; has _Arg, _Retval, _Send, _Recv nodes
+  InferredShapes shapes;  // of `graph`
+  Placement placement;    // by node id of `graph`
   std::vector<Transfer> transfers;
   std::vector<PassReport> passes;
 };

@@ -10,7 +10,8 @@ namespace thalweg {
 // A node of `op` with its declaration and nothing else; Internal if `graph.schemas` does not declare that op.
 absl::StatusOr<Node> NewInternalNode(const Graph& graph, absl::string_view op);
 
-// The engine's own nodes at the ends of a step: _Arg and _Retval. They belong to the client device and bind nobody else to it.
+// The engine's own nodes at the ends of a step: _Arg and _Retval. They belong to the client device and bind nobody else
+// to it.
 bool IsStepBoundary(const Node& node);
 
 }  // namespace thalweg

@@ -34,7 +34,8 @@ class Pruner {
  private:
   absl::Status CheckSignature() {
     if (signature_.fetches.empty() && signature_.targets.empty()) {
-      return absl::InvalidArgumentError("nothing to do: a step needs at least one tensor to fetch or one target to run");
+      return absl::InvalidArgumentError(
+          "nothing to do: a step needs at least one tensor to fetch or one target to run");
     }
     for (size_t i = 0; i < signature_.feeds.size(); ++i) {
       const Endpoint feed = signature_.feeds[i];
@@ -47,8 +48,8 @@ class Pruner {
     for (Endpoint fetch : signature_.fetches) {
       THALWEG_RETURN_IF_ERROR(CheckEndpoint(fetch, "fetch"));
       if (feed_index_.contains(fetch)) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("tensor ", loaded_.EndpointName(fetch), " is both fed and fetched: its value is the one that was fed"));
+        return absl::InvalidArgumentError(absl::StrCat("tensor ", loaded_.EndpointName(fetch),
+                                                       " is both fed and fetched: its value is the one that was fed"));
       }
     }
     for (NodeId target : signature_.targets) {
@@ -65,12 +66,12 @@ class Pruner {
     }
     const Node& node = loaded_.node(e.node);
     if (e.is_control()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("cannot ", what, " ^", node.name, ": a control edge carries no value; make it a target to run it"));
+      return absl::InvalidArgumentError(absl::StrCat("cannot ", what, " ^", node.name,
+                                                     ": a control edge carries no value; make it a target to run it"));
     }
     if (e.port < 0 || e.port >= node.num_outputs()) {
-      return absl::InvalidArgumentError(absl::StrCat("cannot ", what, " ", node.name, ":", e.port, ": ", node.op, " has ",
-                                                     node.num_outputs(), " outputs"));
+      return absl::InvalidArgumentError(absl::StrCat("cannot ", what, " ", node.name, ":", e.port, ": ", node.op,
+                                                     " has ", node.num_outputs(), " outputs"));
     }
     return absl::OkStatus();
   }

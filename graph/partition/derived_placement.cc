@@ -11,7 +11,9 @@ NodeId DerivedPlacement::AddNode(absl::string_view base_name, Node node, int dev
   return id;
 }
 
-void DerivedPlacement::Move(NodeId node, int device, const char* rule, NodeId follows) { Record(node, device, rule, follows); }
+void DerivedPlacement::Move(NodeId node, int device, const char* rule, NodeId follows) {
+  Record(node, device, rule, follows);
+}
 
 void DerivedPlacement::Record(NodeId node, int device, const char* rule, NodeId follows) {
   std::shared_ptr<const CandidateFacts>& facts = facts_[device];

@@ -23,8 +23,10 @@ ForeignUses FindForeignUses(const Graph& graph, NodeId id, const Consumers& cons
     const Node& reader = graph.node(use.node);
     const bool needs_copy = use.port != kControlPort && reader.device != node.device && !IsStepBoundary(reader) &&
                             (node.is("Enter") || reader.is("Merge"));
-    if (needs_copy) found.by_device[reader.device].push_back(use);
-    else found.has_other_uses = true;
+    if (needs_copy)
+      found.by_device[reader.device].push_back(use);
+    else
+      found.has_other_uses = true;
   }
   return found;
 }
@@ -41,9 +43,9 @@ absl::Status RepeatLoopNodes(Graph& graph, absl::Span<const PlacementDevice> dev
     bool may_move = !foreign.has_other_uses;
     for (const auto& [device, uses] : foreign.by_device) {
       if (absl::Status status = kernels.CanRun(graph.node(id), devices[device].backend); !status.ok()) {
-        return absl::InvalidArgumentError(absl::StrCat("the loop node '", graph.node(id).name, "' must be on ",
-                                                       devices[device].name.ToShortString(), " where '",
-                                                       graph.node(uses.front().node).name, "' reads it, but ", status.message()));
+        return absl::InvalidArgumentError(
+            absl::StrCat("the loop node '", graph.node(id).name, "' must be on ", devices[device].name.ToShortString(),
+                         " where '", graph.node(uses.front().node).name, "' reads it, but ", status.message()));
       }
       if (std::exchange(may_move, false)) {
         derived.Move(id, device, "B3", uses.front().node);

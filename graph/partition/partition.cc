@@ -26,7 +26,8 @@ absl::Status SetDevices(Graph& graph, const Placement& placement, int num_device
 
 class EdgeCutter {
  public:
-  EdgeCutter(Graph& graph, absl::Span<const PlacementDevice> devices, const KernelCatalog& kernels, SendRecvMaker& maker)
+  EdgeCutter(Graph& graph, absl::Span<const PlacementDevice> devices, const KernelCatalog& kernels,
+             SendRecvMaker& maker)
       : graph_(graph), devices_(devices), memory_(graph, devices, kernels), maker_(maker) {}
 
   absl::Status CutInputsOf(NodeId id) {
@@ -46,7 +47,8 @@ class EdgeCutter {
  private:
   absl::Status CutControl(NodeId id, int input) {
     const Endpoint source = graph_.node(id).inputs[input];
-    THALWEG_ASSIGN_OR_RETURN(const NodeId recv, maker_.RecvFor(source, /*source_on_host=*/true, id, /*destination_on_host=*/true));
+    THALWEG_ASSIGN_OR_RETURN(const NodeId recv,
+                             maker_.RecvFor(source, /*source_on_host=*/true, id, /*destination_on_host=*/true));
     graph_.mutable_node(id).inputs[input] = {recv, kControlPort};
     return absl::OkStatus();
   }
@@ -69,7 +71,8 @@ class EdgeCutter {
 
 }  // namespace
 
-absl::StatusOr<PartitionResult> PartitionGraph(Graph& graph, Placement& placement, absl::Span<const PlacementDevice> devices,
+absl::StatusOr<PartitionResult> PartitionGraph(Graph& graph, Placement& placement,
+                                               absl::Span<const PlacementDevice> devices,
                                                const KernelCatalog& kernels) {
   THALWEG_RETURN_IF_ERROR(SetDevices(graph, placement, static_cast<int>(devices.size())));
   if (devices.size() == 1 && devices[0].host_memory) return PartitionResult{};

@@ -13,10 +13,12 @@ namespace {
 bool WantsReference(const Node& node, int input) {
   if (node.schema == nullptr) return false;
   std::vector<DType> types;
-  return ResolveInputTypes(node.node_attrs(), &types).ok() && input < static_cast<int>(types.size()) && IsRef(types[input]);
+  return ResolveInputTypes(node.node_attrs(), &types).ok() && input < static_cast<int>(types.size()) &&
+         IsRef(types[input]);
 }
 
-// What `node` waits for besides input `except`, as control inputs: data from references does not count (it is there at once).
+// What `node` waits for besides input `except`, as control inputs: data from references does not count (it is there at
+// once).
 std::vector<Endpoint> OtherInputs(const Graph& graph, const Node& node, int except) {
   std::vector<Endpoint> others;
   for (int i = 0; i < static_cast<int>(node.inputs.size()); ++i) {
@@ -41,7 +43,8 @@ absl::Status ReadReferencesAtSource(Graph& graph, DerivedPlacement& derived) {
       if (!IsRef(producer.output_types[input.port]) || producer.device == node.device) continue;
       if (WantsReference(node, i)) {
         return absl::InvalidArgumentError(absl::StrCat("node '", node.name, "' (", node.op, ") needs the reference ",
-                                                       graph.EndpointName(input), " itself, which cannot leave its device [C10]"));
+                                                       graph.EndpointName(input),
+                                                       " itself, which cannot leave its device [C10]"));
       }
       std::vector<Endpoint> others = OtherInputs(graph, node, i);
       if (others.empty() || node.is("Merge")) continue;

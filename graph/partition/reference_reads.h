@@ -7,9 +7,10 @@
 
 namespace thalweg {
 
-// A node reads a reference input when it starts, that is after all its other inputs (A70). Where the reference is on another
-// device, an Identity beside the variable does the reading, after those other inputs (B14); its value crosses then.
-// Requires devices on all nodes. InvalidArgument for an input that needs the reference itself from another device (C10).
+// A node reads a reference input when it starts, that is after all its other inputs (A70). Where the reference is on
+// another device, an Identity beside the variable does the reading, after those other inputs (B14); its value crosses
+// then. Requires devices on all nodes. InvalidArgument for an input that needs the reference itself from another device
+// (C10).
 absl::Status ReadReferencesAtSource(Graph& graph, DerivedPlacement& derived);
 
 }  // namespace thalweg

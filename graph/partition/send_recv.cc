@@ -14,7 +14,8 @@ Attr FirstArgumentOnHost() { return MakeListAttr(std::vector<int64_t>{0}); }
 
 }  // namespace
 
-absl::StatusOr<NodeId> SendRecvMaker::RecvFor(Endpoint source, bool source_on_host, NodeId consumer, bool destination_on_host) {
+absl::StatusOr<NodeId> SendRecvMaker::RecvFor(Endpoint source, bool source_on_host, NodeId consumer,
+                                              bool destination_on_host) {
   const auto key = std::make_tuple(source, graph_.node(consumer).device, destination_on_host);
   auto found = pairs_.find(key);
   if (found == pairs_.end()) {
@@ -26,7 +27,8 @@ absl::StatusOr<NodeId> SendRecvMaker::RecvFor(Endpoint source, bool source_on_ho
   return transfer.recv;
 }
 
-absl::StatusOr<int> SendRecvMaker::MakePair(Endpoint source, bool source_on_host, NodeId consumer, bool destination_on_host) {
+absl::StatusOr<int> SendRecvMaker::MakePair(Endpoint source, bool source_on_host, NodeId consumer,
+                                            bool destination_on_host) {
   Transfer transfer;
   transfer.pair = static_cast<int>(transfers_.size());
   transfer.source = source;
@@ -46,10 +48,12 @@ absl::StatusOr<int> SendRecvMaker::MakePair(Endpoint source, bool source_on_host
   THALWEG_ASSIGN_OR_RETURN(Node send, NewInternalNode(graph_, "_Send"));
   SetPairAttrs(transfer, &send);
   send.attrs.Set("T", transfer.dtype);
-  if (source_on_host && !devices_[transfer.source_device].host_memory) send.attrs.Set("_input_hostmem", FirstArgumentOnHost());
+  if (source_on_host && !devices_[transfer.source_device].host_memory)
+    send.attrs.Set("_input_hostmem", FirstArgumentOnHost());
   send.inputs = {value};
   send.num_data_inputs = 1;
-  transfer.send = derived_.AddNode(absl::StrCat(base, "/_send"), std::move(send), transfer.source_device, "B10", source.node);
+  transfer.send =
+      derived_.AddNode(absl::StrCat(base, "/_send"), std::move(send), transfer.source_device, "B10", source.node);
 
   THALWEG_ASSIGN_OR_RETURN(Node recv, NewInternalNode(graph_, "_Recv"));
   SetPairAttrs(transfer, &recv);
@@ -59,7 +63,8 @@ absl::StatusOr<int> SendRecvMaker::MakePair(Endpoint source, bool source_on_host
   }
   recv.inputs = {{transfer.send, kControlPort}};
   recv.output_types = {transfer.dtype};
-  transfer.recv = derived_.AddNode(absl::StrCat(base, "/_recv"), std::move(recv), transfer.destination_device, "B10", source.node);
+  transfer.recv =
+      derived_.AddNode(absl::StrCat(base, "/_recv"), std::move(recv), transfer.destination_device, "B10", source.node);
   transfers_.push_back(std::move(transfer));
   return transfers_.back().pair;
 }
@@ -76,7 +81,8 @@ absl::StatusOr<Endpoint> SendRecvMaker::ControlToken(NodeId after) {
   if (!devices_[device].host_memory) token.attrs.Set("_output_hostmem", FirstArgumentOnHost());
   token.inputs = {{after, kControlPort}};
   token.output_types = {DType::kFloat32};
-  const NodeId id = derived_.AddNode(absl::StrCat(graph_.node(after).name, "/_control"), std::move(token), device, "B11", after);
+  const NodeId id =
+      derived_.AddNode(absl::StrCat(graph_.node(after).name, "/_control"), std::move(token), device, "B11", after);
   return tokens_.emplace(after, Endpoint{id, 0}).first->second;
 }
 

@@ -17,11 +17,12 @@ namespace thalweg {
 class SendRecvMaker {
  public:
   // All must outlive the maker.
-  SendRecvMaker(Graph& graph, Placement& placement, absl::Span<const PlacementDevice> devices, DerivedPlacement& derived)
+  SendRecvMaker(Graph& graph, Placement& placement, absl::Span<const PlacementDevice> devices,
+                DerivedPlacement& derived)
       : graph_(graph), placement_(placement), devices_(devices), derived_(derived) {}
 
-  // The _Recv through which `consumer` gets `source` on its device; made if there is none yet for that source, device and
-  // memory kind (B10). For a control source the consumer takes a control edge from it.
+  // The _Recv through which `consumer` gets `source` on its device; made if there is none yet for that source, device
+  // and memory kind (B10). For a control source the consumer takes a control edge from it.
   absl::StatusOr<NodeId> RecvFor(Endpoint source, bool source_on_host, NodeId consumer, bool destination_on_host);
 
   std::vector<Transfer> TakeTransfers() { return std::move(transfers_); }

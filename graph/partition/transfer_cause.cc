@@ -8,8 +8,8 @@ namespace thalweg {
 namespace {
 
 // What keeps `node` from being on `device`; nullopt if nothing does.
-std::optional<std::string> Obstacle(const Graph& graph, const Placement& placement, absl::Span<const PlacementDevice> devices,
-                                    NodeId node, int device) {
+std::optional<std::string> Obstacle(const Graph& graph, const Placement& placement,
+                                    absl::Span<const PlacementDevice> devices, NodeId node, int device) {
   const DecisionRecord& record = placement.records[node];
   if (record.candidates == nullptr) return std::nullopt;
   const CandidateFact& fact = (*record.candidates)[device];
@@ -36,7 +36,8 @@ std::string TransferCause(const Graph& graph, const Placement& placement, absl::
   if (source != nullptr && source->role == OpRole::kArg) return "feed";
   if (reader != nullptr && reader->role == OpRole::kRetval) return "fetch";
   if (auto obstacle = Obstacle(graph, placement, devices, consumer, transfer.source_device)) return *obstacle;
-  if (auto obstacle = Obstacle(graph, placement, devices, transfer.source.node, transfer.destination_device)) return *obstacle;
+  if (auto obstacle = Obstacle(graph, placement, devices, transfer.source.node, transfer.destination_device))
+    return *obstacle;
   const DecisionRecord& record = placement.records[consumer];
   if (absl::string_view(record.rule) == "C6" && record.follows != kNoNode) {
     return absl::StrCat("colocated with ", graph.node(record.follows).name);

@@ -14,7 +14,8 @@ using Replacement = std::optional<Endpoint>;
 
 class Simplifier {
  public:
-  Simplifier(Graph& graph, const PassContext& context) : graph_(graph), context_(context), bypass_(graph, context.preserve) {}
+  Simplifier(Graph& graph, const PassContext& context)
+      : graph_(graph), context_(context), bypass_(graph, context.preserve) {}
 
   absl::StatusOr<bool> Run() {
     THALWEG_ASSIGN_OR_RETURN(const std::vector<NodeId> order, graph_.TopologicalOrder());
@@ -49,8 +50,8 @@ class Simplifier {
   // The node behind input `i`, as it will be read after what has been taken out so far.
   const Node& Producer(const Node& node, int i) const { return graph_.node(bypass_.Resolve(node.inputs[i]).node); }
 
-  // True if input `i` is an integer constant with all elements equal to `value` and so shaped that it does not broadcast the
-  // other input.
+  // True if input `i` is an integer constant with all elements equal to `value` and so shaped that it does not
+  // broadcast the other input.
   bool IsNeutral(const Node& node, int i, int64_t value) const {
     if (!IsInteger(node.output_types[0])) return false;
     const TensorLiteralPtr literal = FreeConstInput(graph_, node, i);
@@ -109,7 +110,8 @@ class Simplifier {
     };
     if (is_identity(*outer) && HasRank(node.inputs[0], outer->size())) return node.inputs[0];
     const Node& inner = Producer(node, 0);
-    if (!inner.is("Transpose") || !inner.control_inputs().empty() || !HasRank(inner.inputs[0], outer->size())) return std::nullopt;
+    if (!inner.is("Transpose") || !inner.control_inputs().empty() || !HasRank(inner.inputs[0], outer->size()))
+      return std::nullopt;
     std::optional<std::vector<int64_t>> both = Permutation(inner);
     if (!both || both->size() != outer->size()) return std::nullopt;
     std::vector<int64_t> composed;
@@ -119,16 +121,17 @@ class Simplifier {
 
   // A wrong rank is an error that must not get lost.
   bool HasRank(Endpoint e, size_t rank) const {
-    const PartialShape* shape = context_.ShapeOf(e);
+    const PartialShape* shape = context_.shapes->Of(e);
     return shape != nullptr && shape->has_rank() && shape->rank() == static_cast<int>(rank);
   }
 
   // The result is known to have the very shape of the input.
   Replacement SameShape(NodeId id, const Node& node) const {
     if (FreeConstInput(graph_, node, 1) == nullptr) return std::nullopt;
-    const PartialShape* in = context_.ShapeOf(node.inputs[0]);
-    const PartialShape* out = context_.ShapeOf({id, 0});
-    return in != nullptr && out != nullptr && in->IsFullyKnown() && *in == *out ? Replacement(node.inputs[0]) : std::nullopt;
+    const PartialShape* in = context_.shapes->Of(node.inputs[0]);
+    const PartialShape* out = context_.shapes->Of({id, 0});
+    return in != nullptr && out != nullptr && in->IsFullyKnown() && *in == *out ? Replacement(node.inputs[0])
+                                                                                : std::nullopt;
   }
 
   // Integers that fit come back from a wider type unchanged.
@@ -142,7 +145,9 @@ class Simplifier {
   }
 
   Replacement CastBack(NodeId, const Node& node) const {
-    const auto type_of = [](const Node& n, const char* attr) { return n.node_attrs().GetOr<DType>(attr, DType::kInvalid); };
+    const auto type_of = [](const Node& n, const char* attr) {
+      return n.node_attrs().GetOr<DType>(attr, DType::kInvalid);
+    };
     const DType from = type_of(node, "SrcT");
     const DType to = type_of(node, "DstT");
     if (from == to && from != DType::kInvalid) return node.inputs[0];
@@ -158,6 +163,8 @@ class Simplifier {
 
 }  // namespace
 
-absl::StatusOr<bool> SimplifyArithmetic(Graph& graph, const PassContext& context) { return Simplifier(graph, context).Run(); }
+absl::StatusOr<bool> SimplifyArithmetic(Graph& graph, const PassContext& context) {
+  return Simplifier(graph, context).Run();
+}
 
 }  // namespace thalweg

@@ -19,7 +19,8 @@ bool IsIgnoredAttr(absl::string_view name) { return name == "_output_shapes"; }
 
 class Merger {
  public:
-  Merger(Graph& graph, const PassContext& context) : graph_(graph), context_(context), merged_into_(graph.num_nodes(), kNoNode) {}
+  Merger(Graph& graph, const PassContext& context)
+      : graph_(graph), context_(context), merged_into_(graph.num_nodes(), kNoNode) {}
 
   absl::StatusOr<bool> Run() {
     THALWEG_ASSIGN_OR_RETURN(const std::vector<NodeId> order, graph_.TopologicalOrder());
@@ -112,6 +113,8 @@ class Merger {
 
 }  // namespace
 
-absl::StatusOr<bool> MergeCommonSubexpressions(Graph& graph, const PassContext& context) { return Merger(graph, context).Run(); }
+absl::StatusOr<bool> MergeCommonSubexpressions(Graph& graph, const PassContext& context) {
+  return Merger(graph, context).Run();
+}
 
 }  // namespace thalweg

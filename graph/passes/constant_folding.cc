@@ -14,9 +14,10 @@
 namespace thalweg {
 namespace {
 
-constexpr int64_t kLargestResultBytes = 10 << 20;        // of one output (F11)
-constexpr int64_t kMostBytesInAll = 256 << 20;           // of all results of one graph
-constexpr double kMostNanosPerNode = 50e6;               // estimated; what takes longer is better done in parallel at run time
+constexpr int64_t kLargestResultBytes = 10 << 20;  // of one output (F11)
+constexpr int64_t kMostBytesInAll = 256 << 20;     // of all results of one graph
+constexpr double kMostNanosPerNode = 50e6;  // estimated; what takes longer is better done in parallel at run time
+constexpr double kMostElementsOfUnknownCost = 65536;  // of inputs, where no cost is declared
 constexpr double kMostNanosInAll = 500e6;
 
 template <typename T>
@@ -53,7 +54,9 @@ TensorLiteralPtr MetadataOf(const Node& node, const PartialShape& shape, DType d
   return IntegerLiteral(dtype, Shape::Of({known->rank()}), dims);
 }
 
-bool IsMetadata(const Node& node) { return node.is("Shape") || node.is("ShapeN") || node.is("Rank") || node.is("Size"); }
+bool IsMetadata(const Node& node) {
+  return node.is("Shape") || node.is("ShapeN") || node.is("Rank") || node.is("Size");
+}
 
 class Folder {
  public:
@@ -63,8 +66,10 @@ class Folder {
     THALWEG_ASSIGN_OR_RETURN(const std::vector<NodeId> order, graph_.TopologicalOrder());
     for (NodeId id : order) {
       RedirectInputs(id);
-      if (context_.preserve.contains(id) || !IsPure(graph_, graph_.node(id)) || graph_.node(id).num_data_inputs == 0) continue;
-      std::vector<TensorLiteralPtr> values = IsMetadata(graph_.node(id)) ? KnownMetadata(id) : std::vector<TensorLiteralPtr>();
+      if (context_.preserve.contains(id) || !IsPure(graph_, graph_.node(id)) || graph_.node(id).num_data_inputs == 0)
+        continue;
+      std::vector<TensorLiteralPtr> values =
+          IsMetadata(graph_.node(id)) ? KnownMetadata(id) : std::vector<TensorLiteralPtr>();
       if (values.empty()) values = Evaluated(id);
       if (!values.empty()) THALWEG_RETURN_IF_ERROR(Replace(id, std::move(values)));
     }
@@ -84,7 +89,7 @@ class Folder {
     for (int i = 0; i < node.num_data_inputs; ++i) {
       // The control edge that keeps the order cannot say that a Switch left this output empty.
       if (i >= node.num_outputs() || MayLeaveOutputsEmpty(graph_.node(node.inputs[i].node))) return {};
-      const PartialShape* shape = context_.ShapeOf(node.inputs[i]);
+      const PartialShape* shape = context_.shapes->Of(node.inputs[i]);
       TensorLiteralPtr value = shape == nullptr ? nullptr : MetadataOf(node, *shape, node.output_types[i]);
       if (value == nullptr) return {};
       values.push_back(std::move(value));
@@ -113,18 +118,20 @@ class Folder {
     const Node& node = graph_.node(id);
     std::vector<DType> input_types;
     std::vector<PartialShape> input_shapes, output_shapes;
+    double input_elements = 0;
     for (const TensorLiteralPtr& input : inputs) {
       input_types.push_back(input->dtype);
       input_shapes.push_back(PartialShape::Known(input->shape));
+      input_elements += static_cast<double>(input->shape.num_elements());
     }
     for (int i = 0; i < node.num_outputs(); ++i) {
-      const PartialShape* shape = context_.ShapeOf({id, i});
+      const PartialShape* shape = context_.shapes->Of({id, i});
       output_shapes.push_back(shape == nullptr ? PartialShape() : *shape);
       const int64_t elements = output_shapes.back().NumElementsOrUnknown();
       const auto element_size = static_cast<int64_t>(std::max<size_t>(DTypeSize(node.output_types[i]), 1));
       if (elements > kLargestResultBytes / element_size) return false;  // too large to be worth evaluating
     }
-    if (node.schema->cost_fn == nullptr) return true;
+    if (node.schema->cost_fn == nullptr) return input_elements <= kMostElementsOfUnknownCost;
     const CostContext cost(node.node_attrs(), input_types, input_shapes, node.output_types, output_shapes);
     const double nanos = EstimatedNanos(node.schema->cost_fn(cost));
     if (nanos > kMostNanosPerNode || nanos_ + nanos > kMostNanosInAll) return false;
@@ -162,8 +169,8 @@ class Folder {
       constant.attrs.Set("value", std::move(value));
       constant.inputs = controls;
       constant.requested_device = graph_.node(id).requested_device;
-      const NodeId made =
-          graph_.AddDerivedNode(absl::StrCat(graph_.node(id).name, "/_folded"), std::move(constant), "constant_folding");
+      const NodeId made = graph_.AddDerivedNode(absl::StrCat(graph_.node(id).name, "/_folded"), std::move(constant),
+                                                "constant_folding");
       graph_.mutable_node(made).origin = graph_.node(id).origin;
       Absorb(graph_.mutable_node(made), graph_.node(id));
       constants.push_back(made);
@@ -210,8 +217,8 @@ class Folder {
     return controls;
   }
 
-  // Readers of a node that became several constants move to those; its control readers to the first, which inherited all
-  // the control edges that the node had.
+  // Readers of a node that became several constants move to those; its control readers to the first, which inherited
+  // all the control edges that the node had.
   void RedirectInputs(NodeId id) {
     if (split_into_.empty()) return;
     for (Endpoint& input : graph_.mutable_node(id).inputs) {

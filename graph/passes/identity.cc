@@ -6,8 +6,8 @@ namespace thalweg {
 namespace {
 
 bool HandsInputOn(const Node& node) {
-  static const auto& ops = *new absl::flat_hash_set<absl::string_view>{"Identity", "StopGradient", "PreventGradient", "Snapshot",
-                                                                       "PlaceholderWithDefault"};
+  static const auto& ops = *new absl::flat_hash_set<absl::string_view>{"Identity", "StopGradient", "PreventGradient",
+                                                                       "Snapshot", "PlaceholderWithDefault"};
   return node.num_data_inputs == 1 && ops.contains(node.op);
 }
 

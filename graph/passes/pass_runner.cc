@@ -23,7 +23,8 @@ absl::Status RunOnePass(const Pass& pass, Graph& graph, const PassContext& conte
   const auto start = std::chrono::steady_clock::now();
   absl::StatusOr<bool> changed = pass.run(graph, context);
   absl::Status status = changed.ok() && *changed ? CheckGraph(graph) : changed.status();
-  report->nanos = std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - start).count();
+  report->nanos =
+      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - start).count();
   report->nodes_after = CountLive(graph);
   return status;
 }
@@ -35,13 +36,12 @@ class PassRun {
   // False if a pass failed; it is then remembered and will be left out of the next attempt.
   bool Attempt(PrunedGraph& step, std::vector<PassReport>* reports) {
     reports->clear();
-    const InferredShapes shapes = InferShapes(step.graph, {}, nullptr);
+    LazyShapes shapes(step.graph);
     PassContext context;
     context.request = &request_;
     context.preserve = step.preserve;
     for (NodeId pinned : PinnedNodes(step.graph, request_.placement.pins)) context.preserve.insert(pinned);
     context.shapes = &shapes;
-    context.num_shaped_nodes = step.graph.num_nodes();
     for (const Pass& pass : passes_) {
       if (request_.disabled_passes.contains(pass.name)) continue;
       PassReport report;
@@ -66,8 +66,8 @@ class PassRun {
 
 }  // namespace
 
-absl::StatusOr<PrunedGraph> PruneAndOptimize(const Graph& loaded, const CompileRequest& request, absl::Span<const Pass> passes,
-                                             std::vector<PassReport>* reports) {
+absl::StatusOr<PrunedGraph> PruneAndOptimize(const Graph& loaded, const CompileRequest& request,
+                                             absl::Span<const Pass> passes, std::vector<PassReport>* reports) {
   const StepSignature signature{request.feeds, request.fetches, request.targets};
   PassRun run(request, request.optimize ? passes : absl::Span<const Pass>());
   while (true) {

@@ -10,11 +10,11 @@
 
 namespace thalweg {
 
-// Prunes `loaded` for the request's signature and applies each of `passes` that the request does not disable, timing each
-// and checking the graph after it (graph/check.h). If a pass fails or leaves a broken graph, its input is restored by
-// starting again without it (passes are deterministic, so this gives the very graph it got, and success costs no copies);
-// its report then says why. Errors are those of pruning only.
-absl::StatusOr<PrunedGraph> PruneAndOptimize(const Graph& loaded, const CompileRequest& request, absl::Span<const Pass> passes,
-                                             std::vector<PassReport>* reports);
+// Prunes `loaded` for the request's signature and applies each of `passes` that the request does not disable, timing
+// each and checking the graph after it (graph/check.h). If a pass fails or leaves a broken graph, its input is restored
+// by starting again without it (passes are deterministic, so this gives the very graph it got, and success costs no
+// copies); its report then says why. Errors are those of pruning only.
+absl::StatusOr<PrunedGraph> PruneAndOptimize(const Graph& loaded, const CompileRequest& request,
+                                             absl::Span<const Pass> passes, std::vector<PassReport>* reports);
 
 }  // namespace thalweg

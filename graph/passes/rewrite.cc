@@ -13,15 +13,16 @@ bool IsOpaqueType(DType type) { return IsRef(type) || type == DType::kResource |
 
 bool IsControlFlow(const Node& node) {
   static const auto& ops = *new absl::flat_hash_set<absl::string_view>{
-      "Switch",   "RefSwitch", "_SwitchN", "Merge",         "RefMerge",         "Enter",    "RefEnter",      "Exit",
-      "RefExit",  "RefSelect", "LoopCond", "NextIteration", "RefNextIteration", "_XlaMerge", "ControlTrigger"};
+      "Switch",  "RefSwitch", "_SwitchN", "Merge",         "RefMerge",         "Enter",     "RefEnter",      "Exit",
+      "RefExit", "RefSelect", "LoopCond", "NextIteration", "RefNextIteration", "_XlaMerge", "ControlTrigger"};
   return ops.contains(node.op);
 }
 
 bool MayLeaveOutputsEmpty(const Node& node) { return node.is("Switch") || node.is("RefSwitch") || node.is("_SwitchN"); }
 
 bool IsPure(const Graph& graph, const Node& node) {
-  if (node.schema == nullptr || node.schema->stateful || node.schema->role != OpRole::kNormal || IsControlFlow(node)) return false;
+  if (node.schema == nullptr || node.schema->stateful || node.schema->role != OpRole::kNormal || IsControlFlow(node))
+    return false;
   if (node.num_outputs() == 0) return false;
   for (const AttrDecl& attr : node.schema->attrs) {
     if (attr.kind == AttrKind::kFunc) return false;
@@ -35,7 +36,9 @@ bool IsPure(const Graph& graph, const Node& node) {
   return true;
 }
 
-bool IsConst(const Node& node) { return node.schema != nullptr && node.schema->role == OpRole::kConstant && node.num_outputs() == 1; }
+bool IsConst(const Node& node) {
+  return node.schema != nullptr && node.schema->role == OpRole::kConstant && node.num_outputs() == 1;
+}
 
 TensorLiteralPtr ConstValue(const Node& node) {
   if (!IsConst(node)) return nullptr;
@@ -52,7 +55,8 @@ TensorLiteralPtr FreeConstInput(const Graph& graph, const Node& node, int i) {
 
 void Absorb(Node& into, const Node& gone) {
   constexpr size_t kMostOrigins = 256;
-  auto also = into.also == nullptr ? std::make_shared<std::vector<NodeId>>() : std::make_shared<std::vector<NodeId>>(*into.also);
+  auto also = into.also == nullptr ? std::make_shared<std::vector<NodeId>>()
+                                   : std::make_shared<std::vector<NodeId>>(*into.also);
   const auto add = [&](NodeId origin) {
     if (origin == kNoNode || origin == into.origin || also->size() >= kMostOrigins) return;
     if (std::find(also->begin(), also->end(), origin) == also->end()) also->push_back(origin);
@@ -90,7 +94,10 @@ bool RemoveUnreachable(Graph& graph, const absl::flat_hash_set<NodeId>& roots) {
 }
 
 Bypass::Bypass(Graph& graph, const absl::flat_hash_set<NodeId>& preserve)
-    : graph_(graph), preserve_(preserve), has_control_readers_(graph.num_nodes(), false), replaced_by_(graph.num_nodes()) {
+    : graph_(graph),
+      preserve_(preserve),
+      has_control_readers_(graph.num_nodes(), false),
+      replaced_by_(graph.num_nodes()) {
   for (const Node& node : graph.nodes()) {
     if (node.removed) continue;
     for (Endpoint input : node.control_inputs()) has_control_readers_[input.node] = true;
@@ -102,7 +109,8 @@ bool Bypass::Offer(NodeId id, Endpoint source) {
   if (node.num_outputs() != 1 || !node.control_inputs().empty() || preserve_.contains(id)) return false;
   source = Resolve(source);
   const Node& producer = graph_.node(source.node);
-  if (source.node == id || IsRef(producer.output_types[source.port]) || producer.output_types[source.port] != node.output_types[0]) {
+  if (source.node == id || IsRef(producer.output_types[source.port]) ||
+      producer.output_types[source.port] != node.output_types[0]) {
     return false;
   }
   if (has_control_readers_[id]) {

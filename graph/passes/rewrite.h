@@ -12,11 +12,12 @@ namespace thalweg {
 
 // Switch, Merge, Enter and the like: passes leave them alone.
 bool IsControlFlow(const Node& node);
-// Switch and the like: an output may carry nothing although the node ran, so a control edge from the node is not the same as
-// one from a reader of the output (L1).
+// Switch and the like: an output may carry nothing although the node ran, so a control edge from the node is not the
+// same as one from a reader of the output (L1).
 bool MayLeaveOutputsEmpty(const Node& node);
-// A node that computes its outputs from its inputs and nothing else: no state, no control flow, no references, no resources
-// or variants, no function calls, an ordinary kernel. Only such nodes may be merged, folded or simplified away.
+// A node that computes its outputs from its inputs and nothing else: no state, no control flow, no references, no
+// resources or variants, no function calls, an ordinary kernel. Only such nodes may be merged, folded or simplified
+// away.
 bool IsPure(const Graph& graph, const Node& node);
 bool IsConst(const Node& node);
 // The value of a Const, or null.
@@ -36,7 +37,7 @@ bool RemoveUnreachable(Graph& graph, const absl::flat_hash_set<NodeId>& roots);
 // noticed: it is preserved, has control inputs, or control readers that need to know whether the value exists.
 class Bypass {
  public:
-  // Both must outlive this; the graph must not change between construction and Apply other than by Offer's callers marking.
+  // Both must outlive this. Nobody else may change the graph before Apply.
   Bypass(Graph& graph, const absl::flat_hash_set<NodeId>& preserve);
 
   // Readers of the only output of `node` shall read `source` instead. False if the node has to stay.

@@ -14,7 +14,9 @@ DeviceName WithoutTypeAndId(DeviceName name) {
   return name;
 }
 
-std::string DroppedRequest(const std::string& request) { return absl::StrCat("soft placement dropped the request ", request); }
+std::string DroppedRequest(const std::string& request) {
+  return absl::StrCat("soft placement dropped the request ", request);
+}
 
 }  // namespace
 
@@ -105,7 +107,8 @@ Candidates CandidateFinder::FindForGroup(const Group& group) const {
 }
 
 // Why `device` is out for a group.
-CandidateFact CandidateFinder::GroupFact(const Group& group, int device, const DeviceSet& requested, const DeviceSet& resource) const {
+CandidateFact CandidateFinder::GroupFact(const Group& group, int device, const DeviceSet& requested,
+                                         const DeviceSet& resource) const {
   CandidateFact fact;
   if (!group.supported[device]) {
     fact.rule = "C3";

@@ -23,8 +23,8 @@ struct Candidates {
 class CandidateFinder {
  public:
   // All must outlive the finder.
-  CandidateFinder(const Graph& graph, DeviceTable& devices, KernelSupportTable& support, const Restrictions& restrictions,
-                  bool allow_soft_placement)
+  CandidateFinder(const Graph& graph, DeviceTable& devices, KernelSupportTable& support,
+                  const Restrictions& restrictions, bool allow_soft_placement)
       : graph_(graph), devices_(devices), support_(support), restrictions_(restrictions), soft_(allow_soft_placement) {}
 
   // Of a node outside every group: looked up by kernels and request. Requires a well-formed request.

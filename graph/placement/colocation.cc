@@ -162,8 +162,8 @@ absl::Status ColocationGroups::Merge(const Group& a, const Group& b, LinkKind ki
   merged->restricted_by = a.restricted_by != kNoNode ? a.restricted_by : b.restricted_by;
 
   const bool both = a.priorities != nullptr && b.priorities != nullptr;
-  merged->priorities_disagree = a.priorities_disagree || b.priorities_disagree ||
-                                (both && a.priorities->priorities != b.priorities->priorities);
+  merged->priorities_disagree =
+      a.priorities_disagree || b.priorities_disagree || (both && a.priorities->priorities != b.priorities->priorities);
   if (!merged->priorities_disagree) merged->priorities = a.priorities != nullptr ? a.priorities : b.priorities;
   return absl::OkStatus();
 }
@@ -177,7 +177,8 @@ absl::Status ColocationGroups::Unite(const Link& link) {
   if (root_a == root_b) return absl::OkStatus();
   Group merged;
   if (absl::Status status = Merge(a, b, link.kind, &merged); !status.ok()) {
-    return ExplainUnionConflict({graph_, devices_, support_, restrictions_, *this}, link, a, b, std::string(status.message()));
+    return ExplainUnionConflict({graph_, devices_, support_, restrictions_, *this}, link, a, b,
+                                std::string(status.message()));
   }
   // The smaller list of members moves, so that no node moves more than log(n) times.
   const bool a_stays = a.members.size() >= b.members.size();

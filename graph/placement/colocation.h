@@ -1,8 +1,8 @@
 // Which nodes must share a device, and what their group allows: union-find over reference edges, resource edges and
 // `_class` attributes (C2, C6-C11).
 //
-// Only nodes tied to others, or restricted by pins, files and the like, belong to a group; the rest have none and are judged
-// by their kernels and request alone, which keeps large ordinary graphs cheap.
+// Only nodes tied to others, or restricted by pins, files and the like, belong to a group; the rest have none and are
+// judged by their kernels and request alone, which keeps large ordinary graphs cheap.
 #pragma once
 
 #include <memory>
@@ -32,25 +32,25 @@ struct Link {
 
 struct Group {
   std::vector<NodeId> members;
-  DeviceSet supported;                      // every member has a kernel there
+  DeviceSet supported;                        // every member has a kernel there
   const KernelSupport* priorities = nullptr;  // whose kernel priorities order the devices; null: default order (C7)
   bool priorities_disagree = false;
   DeviceName requested;
   NodeId requested_by = kNoNode;
-  DeviceName resource;                      // request of a node that owns state: harder to override (C11)
+  DeviceName resource;  // request of a node that owns state: harder to override (C11)
   NodeId resource_by = kNoNode;
-  DeviceSet allowed;                        // by restrictions
+  DeviceSet allowed;  // by restrictions
   NodeId restricted_by = kNoNode;
 };
 
 class ColocationGroups {
  public:
   // All must outlive the groups.
-  ColocationGroups(const Graph& graph, DeviceTable& devices, KernelSupportTable& support, const Restrictions& restrictions,
-                   bool allow_soft_placement);
+  ColocationGroups(const Graph& graph, DeviceTable& devices, KernelSupportTable& support,
+                   const Restrictions& restrictions, bool allow_soft_placement);
 
-  // Unites what reference and resource edges tie together, then what `_class` attributes do. A group that cannot exist is
-  // InvalidArgument explaining the conflict, or, if `failures` is not null, skipped and its nodes listed there.
+  // Unites what reference and resource edges tie together, then what `_class` attributes do. A group that cannot exist
+  // is InvalidArgument explaining the conflict, or, if `failures` is not null, skipped and its nodes listed there.
   absl::Status Build(std::vector<NodeId>* failures);
 
   // Null for a node that is tied to no other and restricted by nothing.

@@ -32,7 +32,8 @@ class ConflictFinder {
     if (node.requested_device.empty()) return std::nullopt;
     const RequestedName* request = c_.devices.Request(node.requested_device);
     std::string text = absl::StrCat("requests ", node.requested_device);
-    if (request->matches.none()) absl::StrAppend(&text, ", which does not exist (devices: ", c_.devices.Names(c_.devices.all()), ")");
+    if (request->matches.none())
+      absl::StrAppend(&text, ", which does not exist (devices: ", c_.devices.Names(c_.devices.all()), ")");
     return Demand{id, request->matches, std::move(text)};
   }
 
@@ -47,13 +48,15 @@ class ConflictFinder {
       for (NodeId member : members) {
         const KernelSupport* support = c_.support.For(c_.graph.node(member));
         if ((support->devices & demand.devices).any()) continue;
-        return absl::StrCat(Sentence(demand), ", but ", NoKernelSentence(member, demand.devices), Chain(demand.by, member, links));
+        return absl::StrCat(Sentence(demand), ", but ", NoKernelSentence(member, demand.devices),
+                            Chain(demand.by, member, links));
       }
     }
     for (size_t i = 0; i < demands.size(); ++i) {
       for (size_t j = i + 1; j < demands.size(); ++j) {
         if ((demands[i].devices & demands[j].devices).any()) continue;
-        return absl::StrCat(Sentence(demands[i]), ", but ", Sentence(demands[j]), Chain(demands[i].by, demands[j].by, links));
+        return absl::StrCat(Sentence(demands[i]), ", but ", Sentence(demands[j]),
+                            Chain(demands[i].by, demands[j].by, links));
       }
     }
     return DescribeKernels(members, links);
@@ -66,7 +69,8 @@ class ConflictFinder {
     for (NodeId member : members) {
       std::optional<Demand> demand = DemandOf(member);
       if (!demand) continue;
-      const bool known = std::any_of(demands.begin(), demands.end(), [&](const Demand& d) { return d.devices == demand->devices; });
+      const bool known =
+          std::any_of(demands.begin(), demands.end(), [&](const Demand& d) { return d.devices == demand->devices; });
       if (!known) demands.push_back(*std::move(demand));
     }
     return demands;
@@ -103,7 +107,9 @@ class ConflictFinder {
     return "no single device satisfies all members together";
   }
 
-  std::string Sentence(const Demand& demand) const { return absl::StrCat(Quoted(c_.graph.node(demand.by)), " ", demand.text); }
+  std::string Sentence(const Demand& demand) const {
+    return absl::StrCat(Quoted(c_.graph.node(demand.by)), " ", demand.text);
+  }
 
   std::string NoKernelSentence(NodeId member, const DeviceSet& where) const {
     const KernelSupport* support = c_.support.For(c_.graph.node(member));
@@ -173,8 +179,8 @@ absl::Status ExplainUnionConflict(const ConflictContext& context, const Link& li
   const bool reference = link.kind == LinkKind::kReference;
   return absl::InvalidArgumentError(absl::StrCat(
       "cannot place nodes ", Quoted(context.graph.node(link.a)), " and ", Quoted(context.graph.node(link.b)), ": ",
-      reference ? "a reference or resource edge ties them to one device" : "_class ties them to one device", ", but ", why, ": ",
-      ConflictFinder(context).Describe(members, links), kAdvice, reference ? " [C10]" : " [C6]"));
+      reference ? "a reference or resource edge ties them to one device" : "_class ties them to one device", ", but ",
+      why, ": ", ConflictFinder(context).Describe(members, links), kAdvice, reference ? " [C10]" : " [C6]"));
 }
 
 absl::Status ExplainNoDevice(const ConflictContext& context, NodeId node, const Group* group) {
@@ -184,9 +190,10 @@ absl::Status ExplainNoDevice(const ConflictContext& context, NodeId node, const 
     return absl::InvalidArgumentError(absl::StrCat("cannot place node ", Quoted(context.graph.node(node)), ": ",
                                                    absl::StrJoin(support->refusals, "; "), " [C5]"));
   }
-  return absl::InvalidArgumentError(absl::StrCat(
-      "cannot place node ", Quoted(context.graph.node(node)), OtherMembers(context.graph, node, members), ": ",
-      ConflictFinder(context).Describe(members, context.groups.LinksAmong(members)), kAdvice, members.size() > 1 ? " [C16, C6]" : " [C16]"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("cannot place node ", Quoted(context.graph.node(node)), OtherMembers(context.graph, node, members),
+                   ": ", ConflictFinder(context).Describe(members, context.groups.LinksAmong(members)), kAdvice,
+                   members.size() > 1 ? " [C16, C6]" : " [C16]"));
 }
 
 }  // namespace thalweg

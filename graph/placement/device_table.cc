@@ -24,7 +24,8 @@ bool Preferred(const PlacementDevice& a, const PlacementDevice& b) {
 absl::StatusOr<DeviceTable> DeviceTable::Make(absl::Span<const PlacementDevice> devices) {
   if (devices.empty()) return absl::FailedPreconditionError("no devices: a session needs at least one (C22)");
   if (devices.size() > kMaxDevices) {
-    return absl::InvalidArgumentError(absl::StrCat(devices.size(), " devices; at most ", kMaxDevices, " can be placed on"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(devices.size(), " devices; at most ", kMaxDevices, " can be placed on"));
   }
   return DeviceTable(devices);
 }

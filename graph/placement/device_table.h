@@ -24,7 +24,8 @@ struct RequestedName {
 
 class DeviceTable {
  public:
-  // FailedPrecondition without devices (C22), InvalidArgument for more than kMaxDevices. `devices` must outlive the table.
+  // FailedPrecondition without devices (C22), InvalidArgument for more than kMaxDevices. `devices` must outlive the
+  // table.
   static absl::StatusOr<DeviceTable> Make(absl::Span<const PlacementDevice> devices);
 
   int size() const { return static_cast<int>(devices_.size()); }

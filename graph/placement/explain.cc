@@ -15,7 +15,8 @@ std::string InputTypes(const Graph& graph, const Node& node) {
 }
 
 std::string OutputTypes(const Node& node) {
-  return absl::StrJoin(node.output_types, ", ", [](std::string* out, DType type) { absl::StrAppend(out, DTypeName(type)); });
+  return absl::StrJoin(node.output_types, ", ",
+                       [](std::string* out, DType type) { absl::StrAppend(out, DTypeName(type)); });
 }
 
 // What would let the node have the device that `fact` takes away.
@@ -58,9 +59,10 @@ std::string PlacementReason(const Graph& graph, const DecisionRecord& record) {
 std::string ExplainPlacement(const Graph& graph, const Placement& placement, absl::Span<const PlacementDevice> devices, NodeId id) {
   const Node& node = graph.node(id);
   const DecisionRecord& record = placement.records[id];
-  std::string text = absl::StrCat(node.name, "  ", node.op, "  ", InputTypes(graph, node), " -> ", OutputTypes(node), "   requested ",
-                                  node.requested_device.empty() ? "-" : node.requested_device, "   assigned ",
-                                  record.device < 0 ? "-" : devices[record.device].name.ToShortString(), "\n");
+  std::string text =
+      absl::StrCat(node.name, "  ", node.op, "  ", InputTypes(graph, node), " -> ", OutputTypes(node), "   requested ",
+                   node.requested_device.empty() ? "-" : node.requested_device, "   assigned ",
+                   record.device < 0 ? "-" : devices[record.device].name.ToShortString(), "\n");
   if (record.device < 0 || record.candidates == nullptr) return text;
   std::vector<std::string> changes;
   for (const CandidateFact& fact : *record.candidates) {
@@ -69,7 +71,8 @@ std::string ExplainPlacement(const Graph& graph, const Placement& placement, abs
     std::string why;
     if (fact.device == record.device) why = absl::StrCat(record.rule, " ", PlacementReason(graph, record));
     if (!fact.fact.empty()) absl::StrAppend(&why, why.empty() ? "" : "; ", fact.rule, " ", fact.fact);
-    if (fact.source != kNoNode && fact.source != id) absl::StrAppend(&why, " (of '", graph.node(fact.source).name, "')");
+    if (fact.source != kNoNode && fact.source != id)
+      absl::StrAppend(&why, " (of '", graph.node(fact.source).name, "')");
     absl::StrAppend(&text, absl::StrFormat("  %-6s %-9s %s\n", device, verdict, why));
     if (!fact.feasible) {
       std::string change = WouldChange(fact, device);

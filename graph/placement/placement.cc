@@ -11,8 +11,8 @@
 
 namespace thalweg {
 
-absl::StatusOr<Placement> PlaceGraph(const Graph& graph, absl::Span<const PlacementDevice> device_list, const KernelCatalog& kernels,
-                                     const PlacementOptions& options) {
+absl::StatusOr<Placement> PlaceGraph(const Graph& graph, absl::Span<const PlacementDevice> device_list,
+                                     const KernelCatalog& kernels, const PlacementOptions& options) {
   THALWEG_ASSIGN_OR_RETURN(DeviceTable devices, DeviceTable::Make(device_list));
   THALWEG_ASSIGN_OR_RETURN(const PlacementPolicy policy, ParsePlacementPolicy(options.policy));
   THALWEG_ASSIGN_OR_RETURN(const Restrictions restrictions, Restrictions::Make(graph, devices, options));
@@ -20,7 +20,8 @@ absl::StatusOr<Placement> PlaceGraph(const Graph& graph, absl::Span<const Placem
 
   // On one device colocation decides nothing: it matters only for the words of an error, which the long way then finds.
   if (devices.size() == 1) {
-    absl::StatusOr<Placement> placement = Placer(graph, devices, support, restrictions, nullptr, options, policy).PlaceAll();
+    absl::StatusOr<Placement> placement =
+        Placer(graph, devices, support, restrictions, nullptr, options, policy).PlaceAll();
     if (placement.ok()) return placement;
   }
   ColocationGroups groups(graph, devices, support, restrictions, options.allow_soft_placement);
@@ -28,8 +29,10 @@ absl::StatusOr<Placement> PlaceGraph(const Graph& graph, absl::Span<const Placem
   return Placer(graph, devices, support, restrictions, &groups, options, policy).PlaceAll();
 }
 
-absl::StatusOr<absl::flat_hash_map<std::string, int>> PlaceState(const Graph& loaded, absl::Span<const PlacementDevice> device_list,
-                                                                 const KernelCatalog& kernels, const PlacementOptions& options) {
+absl::StatusOr<absl::flat_hash_map<std::string, int>> PlaceState(const Graph& loaded,
+                                                                 absl::Span<const PlacementDevice> device_list,
+                                                                 const KernelCatalog& kernels,
+                                                                 const PlacementOptions& options) {
   THALWEG_ASSIGN_OR_RETURN(DeviceTable devices, DeviceTable::Make(device_list));
   THALWEG_ASSIGN_OR_RETURN(const PlacementPolicy policy, ParsePlacementPolicy(options.policy));
   THALWEG_ASSIGN_OR_RETURN(const Restrictions restrictions, Restrictions::Make(loaded, devices, options));

@@ -1,8 +1,8 @@
 // Placement: which device every node runs on, and why.
 //
-// Two layers: constraints compute each node's feasible devices (kernels per dtype, requested partial names, colocation and
-// resource edges by union-find, soft placement); a policy picks among them. The result is a decision record per node from
-// which explanations are read, never re-guessed.
+// Two layers: constraints compute each node's feasible devices (kernels per dtype, requested partial names, colocation
+// and resource edges by union-find, soft placement); a policy picks among them. The result is a decision record per
+// node from which explanations are read, never re-guessed.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,8 @@ namespace thalweg {
 
 // What placement knows of a device.
 struct PlacementDevice {
-  DeviceName name;        // full
-  std::string backend;    // names the set of kernels
+  DeviceName name;      // full
+  std::string backend;  // names the set of kernels
   bool host_memory = true;
 };
 
@@ -43,7 +43,7 @@ class KernelCatalog {
 struct CandidateFact {
   int device = -1;
   bool feasible = false;
-  const char* rule = "";    // "C3" no kernel, "C13" requested name, "C11" resource device, "C21" earlier step, "pin", "file", ...
+  const char* rule = "";    // "C3" no kernel, "C13" requested name, "C11" resource device, "C21" earlier step, "pin", ...
   std::string fact;         // the sentence: "no kernel for ArgMax with T=float32 on backend sim (has: int32)"
   NodeId source = kNoNode;  // the node the fact rests on, if another one
 };
@@ -51,9 +51,9 @@ struct CandidateFact {
 using CandidateFacts = std::vector<CandidateFact>;
 
 struct DecisionRecord {
-  int device = -1;         // the choice, -1 if none
-  const char* rule = "";   // what chose it: "C14" first feasible, "C17" generator, "C18" metadata, "C6" follows its group,
-                           // "C15" soft placement, "scatter", "feed", "fetch", ...
+  int device = -1;        // the choice, -1 if none
+  const char* rule = "";  // what chose it: "C14" first feasible, "C17" generator, "C18" metadata, "C6" follows its
+                          // group, "C15" soft placement, "scatter", "feed", "fetch", ...
   NodeId follows = kNoNode;  // the node whose device this one shares, if that is the reason
   // Never null for a placed node; shared by all nodes that were decided on the same facts.
   std::shared_ptr<const CandidateFacts> candidates;
@@ -66,31 +66,34 @@ struct PlacementPin {
 };
 
 struct PlacementOptions {
-  std::string policy = "default";         // "default", "scatter~SEED"
+  std::string policy = "default";  // "default", "scatter~SEED"
   bool allow_soft_placement = true;
-  std::vector<PlacementPin> pins;         // hard; the last match wins
+  std::vector<PlacementPin> pins;                              // hard; the last match wins
   absl::flat_hash_map<std::string, std::string> fixed;         // node -> device, obeyed exactly (a placement file)
   absl::flat_hash_map<std::string, int> stateful_assignments;  // node -> device, C21: earlier choices of this session
 };
 
 struct Placement {
-  std::vector<DecisionRecord> records;    // by node id; removed nodes have device -1
+  std::vector<DecisionRecord> records;  // by node id; removed nodes have device -1
 };
 
 // InvalidArgument naming the first node that cannot be placed, the rule and the conflict; FailedPrecondition without
 // devices. NotFound if an option names a device that does not exist.
-absl::StatusOr<Placement> PlaceGraph(const Graph& graph, absl::Span<const PlacementDevice> devices, const KernelCatalog& kernels,
-                                     const PlacementOptions& options);
+absl::StatusOr<Placement> PlaceGraph(const Graph& graph, absl::Span<const PlacementDevice> devices,
+                                     const KernelCatalog& kernels, const PlacementOptions& options);
 
-// The devices of the state (variables, queues, ... with everything tied to them by reference and resource edges) of a whole
-// loaded graph, by node name: what PlaceGraph must be told so that steps which see different parts of the graph agree on
-// them (C21). Groups whose constraints cannot be met are left out: only steps that reach them fail. Entries of
+// The devices of the state (variables, queues, ... with everything tied to them by reference and resource edges) of a
+// whole loaded graph, by node name: what PlaceGraph must be told so that steps which see different parts of the graph
+// agree on them (C21). Groups whose constraints cannot be met are left out: only steps that reach them fail. Entries of
 // `options.stateful_assignments` and pins are obeyed.
-absl::StatusOr<absl::flat_hash_map<std::string, int>> PlaceState(const Graph& loaded, absl::Span<const PlacementDevice> devices,
-                                                                 const KernelCatalog& kernels, const PlacementOptions& options);
+absl::StatusOr<absl::flat_hash_map<std::string, int>> PlaceState(const Graph& loaded,
+                                                                 absl::Span<const PlacementDevice> devices,
+                                                                 const KernelCatalog& kernels,
+                                                                 const PlacementOptions& options);
 
 // Placement files: {"schema": "thalweg.placement/1", "nodes": {node: device}, "functions": {function: {node: device}}}.
-// The nodes of functions get keys "function/node". NotFound if there is no such file, InvalidArgument if it is malformed.
+// The nodes of functions get keys "function/node". NotFound if there is no such file, InvalidArgument if it is
+// malformed.
 absl::StatusOr<absl::flat_hash_map<std::string, std::string>> ReadPlacementFile(const std::string& path);
 absl::StatusOr<absl::flat_hash_map<std::string, std::string>> ParsePlacement(absl::string_view json);
 // Nodes that a pass or the engine made up are left out: the file names nodes of the user's graph.
@@ -98,6 +101,7 @@ std::string WritePlacementJson(const Graph& graph, const Placement& placement, a
 // One clause: why the record's device was chosen ("only candidate", "shares a device with 'w'").
 std::string PlacementReason(const Graph& graph, const DecisionRecord& record);
 // The full explanation of one node's record, several lines.
-std::string ExplainPlacement(const Graph& graph, const Placement& placement, absl::Span<const PlacementDevice> devices, NodeId node);
+std::string ExplainPlacement(const Graph& graph, const Placement& placement, absl::Span<const PlacementDevice> devices,
+                             NodeId node);
 
 }  // namespace thalweg

@@ -18,7 +18,8 @@ absl::Status Malformed(const std::string& what) {
                                                  "\", \"nodes\": {\"NODE\": \"DEVICE\"}}"));
 }
 
-absl::Status ReadNodes(const Json& nodes, const std::string& prefix, absl::flat_hash_map<std::string, std::string>* placement) {
+absl::Status ReadNodes(const Json& nodes, const std::string& prefix,
+                       absl::flat_hash_map<std::string, std::string>* placement) {
   if (!nodes.is_object()) return Malformed(absl::StrCat("'", prefix, "nodes' is no object"));
   for (const auto& [name, device] : nodes.items()) {
     if (!device.is_string()) return Malformed(absl::StrCat("the device of node '", prefix, name, "' is no text"));
@@ -58,7 +59,8 @@ absl::StatusOr<absl::flat_hash_map<std::string, std::string>> ParsePlacement(abs
   return placement;
 }
 
-std::string WritePlacementJson(const Graph& graph, const Placement& placement, absl::Span<const PlacementDevice> devices) {
+std::string WritePlacementJson(const Graph& graph, const Placement& placement,
+                               absl::Span<const PlacementDevice> devices) {
   OrderedJson nodes = OrderedJson::object();
   for (NodeId id = 0; id < graph.num_nodes(); ++id) {
     const Node& node = graph.node(id);

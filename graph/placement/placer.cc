@@ -24,7 +24,9 @@ bool FollowsInput(const Node& node) { return node.is("Switch") || node.is("Exit"
 // Must be where its reader is (B3).
 bool FollowsConsumer(const Node& node) { return node.is("Enter") || node.is("NextIteration"); }
 
-bool Contains(const std::vector<int>& list, int value) { return std::find(list.begin(), list.end(), value) != list.end(); }
+bool Contains(const std::vector<int>& list, int value) {
+  return std::find(list.begin(), list.end(), value) != list.end();
+}
 
 uint64_t Mix(uint64_t x) {
   x ^= x >> 30;
@@ -94,7 +96,8 @@ absl::StatusOr<const Candidates*> Placer::CandidatesOf(NodeId id) {
   if (!node.requested_device.empty()) {
     const RequestedName* request = devices_.Request(node.requested_device);
     if (!request->status.ok()) {
-      return absl::InvalidArgumentError(absl::StrCat("node '", node.name, "' (", node.op, "): ", request->status.message()));
+      return absl::InvalidArgumentError(
+          absl::StrCat("node '", node.name, "' (", node.op, "): ", request->status.message()));
     }
   }
   const Candidates& candidates = group == nullptr ? finder_.OfNode(node) : finder_.OfGroup(*group);
@@ -139,7 +142,8 @@ void Placer::PlacePostponed(NodeId id, const Consumers& consumers) {
   }
 }
 
-// Of a generator: the device of all its consumers, if they agree. Of a loop node: the device of its first data consumer.
+// Of a generator: the device of all its consumers, if they agree. Of a loop node: the device of its first data
+// consumer.
 int Placer::DeviceOfConsumers(NodeId id, const Consumers& consumers, NodeId* witness) const {
   const bool first_only = FollowsConsumer(graph_.node(id));
   int device = -1;
@@ -183,7 +187,8 @@ bool Placer::TakeGroupDevice(NodeId id, const Group* group, const Candidates& ca
   return true;
 }
 
-void Placer::Decide(NodeId id, const Group* group, const Candidates& candidates, int device, const char* rule, NodeId follows) {
+void Placer::Decide(NodeId id, const Group* group, const Candidates& candidates, int device, const char* rule,
+                    NodeId follows) {
   DecisionRecord& record = placement_.records[id];
   record.device = device;
   record.rule = rule;

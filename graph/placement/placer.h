@@ -30,7 +30,8 @@ class Placer {
   // Candidates of the node; an error explaining the conflict if there are none.
   absl::StatusOr<const Candidates*> CandidatesOf(NodeId id);
   int ChooseScattered(NodeId id, const Group* group, const Candidates& candidates) const;
-  void Decide(NodeId id, const Group* group, const Candidates& candidates, int device, const char* rule, NodeId follows);
+  void Decide(NodeId id, const Group* group, const Candidates& candidates, int device, const char* rule,
+              NodeId follows);
   // True if the group of `id` has a device already; `id` then gets it.
   bool TakeGroupDevice(NodeId id, const Group* group, const Candidates& candidates);
   int DeviceOfConsumers(NodeId id, const Consumers& consumers, NodeId* witness) const;

@@ -15,7 +15,8 @@ absl::StatusOr<PlacementPolicy> ParsePlacementPolicy(const std::string& text) {
     if (rest.empty()) return policy;
     if (absl::ConsumePrefix(&rest, "~") && absl::SimpleAtoi(rest, &policy.seed)) return policy;
   }
-  return absl::InvalidArgumentError(absl::StrCat("unknown placement policy '", text, "' (there are: default, scatter~SEED)"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("unknown placement policy '", text, "' (there are: default, scatter~SEED)"));
 }
 
 }  // namespace thalweg

@@ -10,12 +10,13 @@ namespace thalweg {
 namespace {
 
 // The devices that a pin or file means by `text`; at least one.
-absl::StatusOr<const RequestedName*> NamedDevice(DeviceTable& devices, const std::string& text, const std::string& where) {
+absl::StatusOr<const RequestedName*> NamedDevice(DeviceTable& devices, const std::string& text,
+                                                 const std::string& where) {
   const RequestedName* request = devices.Request(text);
   if (!request->status.ok()) return absl::InvalidArgumentError(absl::StrCat(where, ": ", request->status.message()));
   if (request->matches.none()) {
-    return absl::NotFoundError(absl::StrCat(where, " names device ", text, ", which does not exist (devices: ",
-                                            devices.Names(devices.all()), ")"));
+    return absl::NotFoundError(absl::StrCat(where, " names device ", text,
+                                            ", which does not exist (devices: ", devices.Names(devices.all()), ")"));
   }
   return request;
 }
@@ -39,7 +40,8 @@ std::vector<NodeId> PinnedNodes(const Graph& graph, absl::Span<const PlacementPi
   return nodes;
 }
 
-absl::StatusOr<Restrictions> Restrictions::Make(const Graph& graph, DeviceTable& devices, const PlacementOptions& options) {
+absl::StatusOr<Restrictions> Restrictions::Make(const Graph& graph, DeviceTable& devices,
+                                                const PlacementOptions& options) {
   // Later ones replace earlier ones for the same node: a file is obeyed exactly, and a pin moves even what has a place.
   Restrictions restrictions;
   THALWEG_RETURN_IF_ERROR(restrictions.AddEarlierChoices(graph, devices, options));
@@ -54,16 +56,19 @@ const Restriction* Restrictions::Add(DeviceSet allowed, const char* rule, std::s
   return all_.back().get();
 }
 
-absl::Status Restrictions::AddEarlierChoices(const Graph& graph, const DeviceTable& devices, const PlacementOptions& options) {
+absl::Status Restrictions::AddEarlierChoices(const Graph& graph, const DeviceTable& devices,
+                                             const PlacementOptions& options) {
   std::vector<const Restriction*> by_device(devices.size(), nullptr);
   for (const auto& [name, device] : options.stateful_assignments) {
     const NodeId node = graph.Find(name);
     if (node == kNoNode) continue;
     if (device < 0 || device >= devices.size()) {
-      return absl::InternalError(absl::StrCat("node '", name, "' was placed on device ", device, ", which does not exist (C20)"));
+      return absl::InternalError(
+          absl::StrCat("node '", name, "' was placed on device ", device, ", which does not exist (C20)"));
     }
     if (by_device[device] == nullptr) {
-      by_device[device] = Add(DeviceSet().set(device), "C21", absl::StrCat("its state lives on ", devices.Name(device)));
+      by_device[device] =
+          Add(DeviceSet().set(device), "C21", absl::StrCat("its state lives on ", devices.Name(device)));
     }
     by_node_[node] = by_device[device];
   }
@@ -74,7 +79,8 @@ absl::Status Restrictions::AddPins(const Graph& graph, DeviceTable& devices, con
   for (const PlacementPin& pin : options.pins) {
     const std::string where = absl::StrCat("pin '", pin.pattern, "=", pin.device, "'");
     const RE2 pattern(pin.pattern, RE2::Quiet);
-    if (!pattern.ok()) return absl::InvalidArgumentError(absl::StrCat(where, ": bad regular expression: ", pattern.error()));
+    if (!pattern.ok())
+      return absl::InvalidArgumentError(absl::StrCat(where, ": bad regular expression: ", pattern.error()));
     THALWEG_ASSIGN_OR_RETURN(const RequestedName* request, NamedDevice(devices, pin.device, where));
     const Restriction* restriction =
         Add(request->matches, "pin", absl::StrCat("pinned to ", pin.device, " by '", pin.pattern, "'"));

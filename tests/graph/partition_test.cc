@@ -50,7 +50,8 @@ class PartitionTest : public ::testing::Test {
 
   std::string Inputs(absl::string_view node) {
     std::string out;
-    for (Endpoint input : graph_.node(graph_.Find(node)).inputs) absl::StrAppend(&out, out.empty() ? "" : ", ", graph_.EndpointName(input));
+    for (Endpoint input : graph_.node(graph_.Find(node)).inputs)
+      absl::StrAppend(&out, out.empty() ? "" : ", ", graph_.EndpointName(input));
     return out;
   }
   int Count(absl::string_view op) {
@@ -58,7 +59,9 @@ class PartitionTest : public ::testing::Test {
     for (const Node& node : graph_.nodes()) count += node.is(op) && !node.removed;
     return count;
   }
-  std::string DeviceOf(absl::string_view node) { return devices_[graph_.node(graph_.Find(node)).device].name.ToShortString(); }
+  std::string DeviceOf(absl::string_view node) {
+    return devices_[graph_.node(graph_.Find(node)).device].name.ToShortString();
+  }
 
   std::vector<PlacementDevice> devices_ = TestDevices({"CPU:0", "CPU:1"});
   FakeKernels kernels_;
@@ -122,12 +125,17 @@ TEST_F(PartitionTest, B11ControlEdgeCrossesAsEmptyConstant) {
   EXPECT_EQ(Inputs("x/_send"), "x/_control:0");
   EXPECT_EQ(Inputs("x/_control"), "^x");
   EXPECT_TRUE(transfers_[0].source.is_control());
-  EXPECT_EQ(graph_.node(graph_.Find("x/_control")).node_attrs().Get<TensorLiteralPtr>("value").value()->shape.num_elements(), 0);
+  EXPECT_EQ(
+      graph_.node(graph_.Find("x/_control")).node_attrs().Get<TensorLiteralPtr>("value").value()->shape.num_elements(),
+      0);
 }
 
 TEST_F(PartitionTest, B12MemoryKindsOfBothEnds) {
   devices_ = TestDevices({"CPU:0", "GPU:0"});
-  kernels_.Without("cpu", "Shape").Without("cpu", "Reshape").WithHostMemory("sim", "Shape", {}, {0}).WithHostMemory("sim", "Reshape", {1}, {});
+  kernels_.Without("cpu", "Shape")
+      .Without("cpu", "Reshape")
+      .WithHostMemory("sim", "Shape", {}, {0})
+      .WithHostMemory("sim", "Reshape", {1}, {});
   Cut("x = Placeholder() [dtype=float32] @/device:CPU:0\n"
       "s = Shape(x) [T=float32]\n"
       "c = Neg(s) [T=int32] @/device:CPU:0\n"
@@ -249,8 +257,9 @@ TEST_F(PartitionTest, LoopsScatteredInEveryWayStayWellFormed) {
 }
 
 TEST_F(PartitionTest, C10ReferencesNeverCross) {
-  graph_ = GraphFromText(TestOps(),
-                         "v = VariableV2() [dtype=float32, shape=[]]\nx = Placeholder() [dtype=float32]\na = Assign(v, x) [T=float32]");
+  graph_ = GraphFromText(
+      TestOps(),
+      "v = VariableV2() [dtype=float32, shape=[]]\nx = Placeholder() [dtype=float32]\na = Assign(v, x) [T=float32]");
   placement_.records.resize(3);
   for (int i = 0; i < 3; ++i) placement_.records[i].device = i == 2 ? 1 : 0;
   EXPECT_EQ(PartitionGraph(graph_, placement_, devices_, kernels_).status().code(), absl::StatusCode::kInvalidArgument);

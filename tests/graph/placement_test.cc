@@ -27,8 +27,8 @@ class PlacementTest : public ::testing::Test {
     std::string out;
     for (NodeId id = 0; id < graph_.num_nodes(); ++id) {
       const DecisionRecord& record = placement_.records[id];
-      absl::StrAppend(&out, out.empty() ? "" : "; ", graph_.node(id).name, "@", devices_[record.device].name.ToShortString(), " ",
-                      record.rule);
+      absl::StrAppend(&out, out.empty() ? "" : "; ", graph_.node(id).name, "@",
+                      devices_[record.device].name.ToShortString(), " ", record.rule);
     }
     return out;
   }
@@ -38,7 +38,8 @@ class PlacementTest : public ::testing::Test {
   void ExpectError(const char* text, absl::StatusCode code, std::vector<std::string> words) {
     const std::string message = Place(text);
     EXPECT_EQ(status_.code(), code) << message;
-    for (const std::string& word : words) EXPECT_TRUE(absl::StrContains(message, word)) << "no '" << word << "' in: " << message;
+    for (const std::string& word : words)
+      EXPECT_TRUE(absl::StrContains(message, word)) << "no '" << word << "' in: " << message;
   }
 
   std::vector<PlacementDevice> devices_ = TestDevices({"CPU:0", "GPU:0"});
@@ -91,17 +92,18 @@ TEST_F(PlacementTest, C16HardPlacementNamesNodeDeviceAndWhatThereIs) {
   ExpectError("y = Placeholder() [dtype=float32] @/device:GPU:7", absl::StatusCode::kInvalidArgument,
               {"'y'", "/device:GPU:7", "does not exist", "CPU:0, GPU:0"});
   kernels_.Without("sim", "Neg");
-  ExpectError("y = Neg(x) [T=float32] @/device:GPU:0\nx = Placeholder() [dtype=float32]", absl::StatusCode::kInvalidArgument,
-              {"'y'", "/device:GPU:0", "no kernel for Neg T=float32 on sim"});
+  ExpectError("y = Neg(x) [T=float32] @/device:GPU:0\nx = Placeholder() [dtype=float32]",
+              absl::StatusCode::kInvalidArgument, {"'y'", "/device:GPU:0", "no kernel for Neg T=float32 on sim"});
 }
 
 TEST_F(PlacementTest, C16OneDeviceHardColocationNamesBoth) {
   devices_ = TestDevices({"CPU:0"});
   options_.allow_soft_placement = false;
-  ExpectError("x = Placeholder() [dtype=float32]\n"
-              "double = Add(x, x) [T=float32] @/device:GPU:0\n"
-              "y = Neg(double) [T=float32, _class=[\"loc:@double\"]]",
-              absl::StatusCode::kInvalidArgument, {"'double'", "'y'", "/device:GPU:0", "does not exist"});
+  ExpectError(
+      "x = Placeholder() [dtype=float32]\n"
+      "double = Add(x, x) [T=float32] @/device:GPU:0\n"
+      "y = Neg(double) [T=float32, _class=[\"loc:@double\"]]",
+      absl::StatusCode::kInvalidArgument, {"'double'", "'y'", "/device:GPU:0", "does not exist"});
 }
 
 TEST_F(PlacementTest, C5NoKernelAnywhere) {
@@ -112,7 +114,8 @@ TEST_F(PlacementTest, C5NoKernelAnywhere) {
 
 TEST_F(PlacementTest, MalformedDeviceIsAlwaysAnError) {
   for (const char* device : {"/device:CPU:zero", "/device:CPU:-1", "cpu 0", "/job:a/task", "@x"}) {
-    ExpectError(absl::StrCat("y = Placeholder() [dtype=float32] @", device).c_str(), absl::StatusCode::kInvalidArgument, {"y", device});
+    ExpectError(absl::StrCat("y = Placeholder() [dtype=float32] @", device).c_str(), absl::StatusCode::kInvalidArgument,
+                {"y", device});
   }
 }
 
@@ -145,10 +148,11 @@ TEST_F(PlacementTest, C9SoftPlacementIgnoresAnImpossibleClass) {
 }
 
 TEST_F(PlacementTest, C10ReferenceEdgesTieAndTheProducersRequestWins) {
-  Place("v = VariableV2() [dtype=float32, shape=[]] @/device:CPU:0\n"
-        "x = Placeholder() [dtype=float32]\n"
-        "a = Assign(v, x) [T=float32] @/device:GPU:0\n"
-        "r = Identity(v) [T=float32] @/device:GPU:0");
+  Place(
+      "v = VariableV2() [dtype=float32, shape=[]] @/device:CPU:0\n"
+      "x = Placeholder() [dtype=float32]\n"
+      "a = Assign(v, x) [T=float32] @/device:GPU:0\n"
+      "r = Identity(v) [T=float32] @/device:GPU:0");
   EXPECT_EQ(DeviceOf("v"), "CPU:0");
   EXPECT_EQ(DeviceOf("a"), "CPU:0");
   EXPECT_EQ(DeviceOf("r"), "GPU:0");  // reads the value, not the reference
@@ -156,10 +160,11 @@ TEST_F(PlacementTest, C10ReferenceEdgesTieAndTheProducersRequestWins) {
 
 TEST_F(PlacementTest, C10ResourceEdgesTie) {
   kernels_.Without("sim", "AssignVariableOp");
-  Place("v = VarHandleOp() [dtype=float32, shape=[]]\n"
-        "x = Placeholder() [dtype=float32]\n"
-        "a = AssignVariableOp(v, x) [dtype=float32]\n"
-        "r = ReadVariableOp(v) [dtype=float32]");
+  Place(
+      "v = VarHandleOp() [dtype=float32, shape=[]]\n"
+      "x = Placeholder() [dtype=float32]\n"
+      "a = AssignVariableOp(v, x) [dtype=float32]\n"
+      "r = ReadVariableOp(v) [dtype=float32]");
   EXPECT_EQ(DeviceOf("v"), "CPU:0");
   EXPECT_EQ(DeviceOf("r"), "CPU:0");
 }
@@ -175,31 +180,33 @@ TEST_F(PlacementTest, H33SoftPlacementMovesTheWholeReferenceGroup) {
   for (const char* node : {"v", "a", "i"}) EXPECT_EQ(DeviceOf(node), "CPU:0") << node;
   options_.allow_soft_placement = false;
   ExpectError(text, absl::StatusCode::kInvalidArgument,
-              {"'v' (VariableV2) requests /device:GPU:0", "'a' (AssignAdd) cannot run on GPU:0", "no kernel for AssignAdd T=int32",
-               "'v' -- reference or resource edge -- 'a'"});
+              {"'v' (VariableV2) requests /device:GPU:0", "'a' (AssignAdd) cannot run on GPU:0",
+               "no kernel for AssignAdd T=int32", "'v' -- reference or resource edge -- 'a'"});
 }
 
 TEST_F(PlacementTest, A34TheShortestChainIsShown) {
   options_.allow_soft_placement = false;
   kernels_.Without("sim", "Mul");
-  ExpectError("v = VariableV2() [dtype=float32, shape=[]]\n"
-              "x = Placeholder() [dtype=float32]\n"
-              "a = Assign(v, x) [T=float32]\n"
-              "b = AssignAdd(a, x) [T=float32, _class=[\"loc:@v\"]] @/device:GPU:0\n"
-              "c = Neg(x) [T=float32, _class=[\"loc:@v\"]]\n"
-              "d = Mul(x, x) [T=float32, _class=[\"loc:@c\"]]",
-              absl::StatusCode::kInvalidArgument,
-              {"'b' (AssignAdd) requests /device:GPU:0, but 'd' (Mul) cannot run on GPU:0",
-               "'b' -- _class -- 'v' -- _class -- 'c' -- _class -- 'd'"});
+  ExpectError(
+      "v = VariableV2() [dtype=float32, shape=[]]\n"
+      "x = Placeholder() [dtype=float32]\n"
+      "a = Assign(v, x) [T=float32]\n"
+      "b = AssignAdd(a, x) [T=float32, _class=[\"loc:@v\"]] @/device:GPU:0\n"
+      "c = Neg(x) [T=float32, _class=[\"loc:@v\"]]\n"
+      "d = Mul(x, x) [T=float32, _class=[\"loc:@c\"]]",
+      absl::StatusCode::kInvalidArgument,
+      {"'b' (AssignAdd) requests /device:GPU:0, but 'd' (Mul) cannot run on GPU:0",
+       "'b' -- _class -- 'v' -- _class -- 'c' -- _class -- 'd'"});
 }
 
 TEST_F(PlacementTest, C17GeneratorGoesWhereAllItsConsumersAre) {
   kernels_.Without("sim", "Neg");
-  Place("c = Const() [dtype=float32, value=tensor<float32[]:1>]\n"
-        "shared = Const() [dtype=float32, value=tensor<float32[]:1>]\n"
-        "y = Neg(c) [T=float32]\n"
-        "z = Neg(shared) [T=float32]\n"
-        "w = Identity(shared) [T=float32]");
+  Place(
+      "c = Const() [dtype=float32, value=tensor<float32[]:1>]\n"
+      "shared = Const() [dtype=float32, value=tensor<float32[]:1>]\n"
+      "y = Neg(c) [T=float32]\n"
+      "z = Neg(shared) [T=float32]\n"
+      "w = Identity(shared) [T=float32]");
   EXPECT_EQ(DeviceOf("c"), "CPU:0");
   EXPECT_EQ(DeviceOf("shared"), "GPU:0");
 }
@@ -275,9 +282,11 @@ TEST_F(PlacementTest, OptionsThatNameUnknownDevicesAreNotFound) {
 
 TEST_F(PlacementTest, PlacementFilesAreObeyedExactly) {
   options_.fixed = {{"a", "/job:localhost/replica:0/task:0/device:CPU:0"}, {"b", "GPU:0"}, {"elsewhere", "CPU:0"}};
-  EXPECT_EQ(Place("a = Neg(b) [T=float32, _class=[\"loc:@b\"]]\nb = Placeholder() [dtype=float32]"), "a@CPU:0 file; b@GPU:0 file");
+  EXPECT_EQ(Place("a = Neg(b) [T=float32, _class=[\"loc:@b\"]]\nb = Placeholder() [dtype=float32]"),
+            "a@CPU:0 file; b@GPU:0 file");
   kernels_.Without("cpu", "Neg");
-  ExpectError("a = Neg(b) [T=float32]\nb = Placeholder() [dtype=float32]", absl::StatusCode::kInvalidArgument, {"'a'", "placement file"});
+  ExpectError("a = Neg(b) [T=float32]\nb = Placeholder() [dtype=float32]", absl::StatusCode::kInvalidArgument,
+              {"'a'", "placement file"});
 }
 
 TEST_F(PlacementTest, FeedsAndFetchesAreOnTheClientDevice) {
@@ -321,7 +330,9 @@ TEST_F(PlacementTest, KernelsAreAskedOncePerOpAndType) {
 
 TEST_F(PlacementTest, EveryRecordExplainsEveryDevice) {
   kernels_.Without("sim", "ArgMax");
-  Place("x = Placeholder() [dtype=float32]\nd = Const() [dtype=int32, value=tensor<int32[]:1>]\ny = ArgMax(x, d) [T=float32]");
+  Place(
+      "x = Placeholder() [dtype=float32]\nd = Const() [dtype=int32, value=tensor<int32[]:1>]\ny = ArgMax(x, d) "
+      "[T=float32]");
   EXPECT_EQ(ExplainPlacement(graph_, placement_, devices_, graph_.Find("y")),
             "y  ArgMax  float32, int32 -> int64   requested -   assigned CPU:0\n"
             "  CPU:0  chosen    C14 only candidate\n"
@@ -338,12 +349,14 @@ TEST_F(PlacementTest, PlacementFileRoundTrip) {
 }
 
 TEST_F(PlacementTest, MalformedPlacementFiles) {
-  for (const char* text : {"", "[]", "{}", "{\"schema\": 1}", "{\"schema\": \"thalweg.placement/1\", \"nodes\": []}",
-                           "{\"schema\": \"thalweg.placement/1\", \"nodes\": {\"a\": 3}}", "{\"schema\": \"thalweg.placement/2\"}"}) {
+  for (const char* text :
+       {"", "[]", "{}", "{\"schema\": 1}", "{\"schema\": \"thalweg.placement/1\", \"nodes\": []}",
+        "{\"schema\": \"thalweg.placement/1\", \"nodes\": {\"a\": 3}}", "{\"schema\": \"thalweg.placement/2\"}"}) {
     EXPECT_EQ(ParsePlacement(text).status().code(), absl::StatusCode::kInvalidArgument) << text;
   }
   EXPECT_EQ(ReadPlacementFile("/nonexistent/p.json").status().code(), absl::StatusCode::kNotFound);
-  auto functions = ParsePlacement(R"({"schema": "thalweg.placement/1", "nodes": {}, "functions": {"f": {"n": "CPU:0"}}})");
+  auto functions =
+      ParsePlacement(R"({"schema": "thalweg.placement/1", "nodes": {}, "functions": {"f": {"n": "CPU:0"}}})");
   ASSERT_TRUE(functions.ok());
   EXPECT_EQ(functions->at("f/n"), "CPU:0");
 }

@@ -65,7 +65,8 @@ TEST_F(PruneTest, D16FedOrdinaryNodeStaysForItsControlSuccessorsAndOtherOutputs)
     s = Split(axis, x) [num_split=2, T=float32]
     after = NoOp(^s)
     y = Add(s:0, s:1, ^after) [T=float32]
-  )", {"s:0", "x", "axis"}, {"y"});
+  )",
+                      {"s:0", "x", "axis"}, {"y"});
   ASSERT_TRUE(pruned.ok());
   const Graph& graph = pruned->graph;
   ASSERT_NE(graph.Find("s"), kNoNode);
@@ -167,7 +168,8 @@ TEST_F(PruneTest, LoopsAreKeptWhole) {
     inc = Add(s:1, one) [T=int32]
     n = NextIteration(inc) [T=int32]
     x = Exit(s:0) [T=int32]
-  )", {}, {"x"});
+  )",
+                      {}, {"x"});
   ASSERT_TRUE(pruned.ok());
   EXPECT_EQ(pruned->graph.num_nodes(), 12);
 }

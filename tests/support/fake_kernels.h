@@ -25,7 +25,8 @@ class FakeKernels : public KernelCatalog {
     return *this;
   }
   // These inputs and outputs of `op` are in host memory on `backend`.
-  FakeKernels& WithHostMemory(const std::string& backend, const std::string& op, std::vector<int> inputs, std::vector<int> outputs) {
+  FakeKernels& WithHostMemory(const std::string& backend, const std::string& op, std::vector<int> inputs,
+                              std::vector<int> outputs) {
     host_[{backend, op}] = {std::move(inputs), std::move(outputs)};
     return *this;
   }
@@ -46,7 +47,8 @@ class FakeKernels : public KernelCatalog {
     return it == priorities_.end() ? 0 : it->second;
   }
 
-  void MemoryKinds(const Node& node, const std::string& backend, std::vector<bool>* inputs, std::vector<bool>* outputs) const override {
+  void MemoryKinds(const Node& node, const std::string& backend, std::vector<bool>* inputs,
+                   std::vector<bool>* outputs) const override {
     inputs->assign(node.num_data_inputs, false);
     outputs->assign(node.num_outputs(), false);
     auto it = host_.find({backend, std::string(node.op)});
@@ -63,7 +65,8 @@ class FakeKernels : public KernelCatalog {
   absl::flat_hash_map<std::pair<std::string, std::string>, std::pair<std::vector<int>, std::vector<int>>> host_;
 };
 
-// Devices from local names: "CPU:0" runs on backend cpu in host memory, everything else on backend sim in its own memory.
+// Devices from local names: "CPU:0" runs on backend cpu in host memory, everything else on backend sim in its own
+// memory.
 inline std::vector<PlacementDevice> TestDevices(const std::vector<std::string>& names) {
   std::vector<PlacementDevice> devices;
   const DeviceName base = *DeviceName::Parse("/job:localhost/replica:0/task:0");

@@ -56,7 +56,8 @@ PartialShape ParseShape(absl::string_view text, absl::string_view line) {
   std::vector<int64_t> dims;
   for (absl::string_view dim : absl::StrSplit(text, ',', absl::SkipWhitespace())) {
     int64_t size = kUnknownDim;
-    if (absl::StripAsciiWhitespace(dim) != "?" && !absl::SimpleAtoi(dim, &size)) Fail(line, absl::StrCat("bad dimension ", dim));
+    if (absl::StripAsciiWhitespace(dim) != "?" && !absl::SimpleAtoi(dim, &size))
+      Fail(line, absl::StrCat("bad dimension ", dim));
     dims.push_back(size);
   }
   absl::StatusOr<PartialShape> shape = PartialShape::Make(dims);
@@ -240,15 +241,18 @@ const OpRegistry& TestOps() {
     r->Add("RealDiv(x: T, y: T) -> z: T", "T: type");
     r->Add("MatMul(a: T, b: T) -> product: T", "T: type; transpose_a: bool = false; transpose_b: bool = false");
     r->Add("Transpose(x: T, perm: Tperm) -> y: T", "T: type; Tperm: {int32, int64} = int32").Shape(SameRank);
-    r->Add("Reshape(tensor: T, shape: Tshape) -> output: T", "T: type; Tshape: {int32, int64} = int32").Shape(ShapeFromInput1);
+    r->Add("Reshape(tensor: T, shape: Tshape) -> output: T", "T: type; Tshape: {int32, int64} = int32")
+        .Shape(ShapeFromInput1);
     r->Add("Cast(x: SrcT) -> y: DstT", "SrcT: type; DstT: type; Truncate: bool = false");
     r->Add("Shape(input: T) -> output: out_type", "T: type; out_type: {int32, int64} = int32");
     r->Add("Rank(input: T) -> output: int32", "T: type");
     r->Add("Size(input: T) -> output: out_type", "T: type; out_type: {int32, int64} = int32");
     r->Add("Split(axis: int32, value: T) -> output: num_split*T", "num_split: int >= 1; T: type");
     r->Add("ArgMax(input: T, dimension: int32) -> output: output_type", "T: type; output_type: {int32, int64} = int64");
-    r->Add("RandomUniform(shape: T) -> output: dtype", "seed: int = 0; seed2: int = 0; dtype: type; T: {int32, int64}").Stateful();
-    r->Add("VariableV2() -> ref: Ref(dtype)", "shape: shape; dtype: type; container: string = \"\"; shared_name: string = \"\"")
+    r->Add("RandomUniform(shape: T) -> output: dtype", "seed: int = 0; seed2: int = 0; dtype: type; T: {int32, int64}")
+        .Stateful();
+    r->Add("VariableV2() -> ref: Ref(dtype)",
+           "shape: shape; dtype: type; container: string = \"\"; shared_name: string = \"\"")
         .Stateful();
     r->Add("Assign(ref: Ref(T), value: T) -> output_ref: Ref(T)", "T: type").AllowsUninitializedInput();
     r->Add("AssignAdd(ref: Ref(T), value: T) -> output_ref: Ref(T)", "T: type");
@@ -258,14 +262,16 @@ const OpRegistry& TestOps() {
     r->Add("AssignVariableOp(resource: resource, value: dtype) -> ()", "dtype: type").Stateful();
     r->Add("Switch(data: T, pred: bool) -> (output_false: T, output_true: T)", "T: type");
     r->Add("Merge(inputs: N*T) -> (output: T, value_index: int32)", "T: type; N: int >= 1");
-    r->Add("Enter(data: T) -> output: T", "T: type; frame_name: string; is_constant: bool = false; parallel_iterations: int = 10");
+    r->Add("Enter(data: T) -> output: T",
+           "T: type; frame_name: string; is_constant: bool = false; parallel_iterations: int = 10");
     r->Add("Exit(data: T) -> output: T", "T: type");
     r->Add("NextIteration(data: T) -> output: T", "T: type");
     r->Add("LoopCond(input: bool) -> output: bool");
     r->Add("Less(x: T, y: T) -> z: bool", "T: type");
     r->Add("_Arg() -> output: T", "T: type; index: int >= 0").Shape(FedShape).Stateful().Role(OpRole::kArg);
     r->Add("_Retval(input: T) -> ()", "T: type; index: int >= 0").Stateful().Role(OpRole::kRetval);
-    r->Add("_Send(tensor: T) -> ()", "T: type; tensor_name: string; pair: int >= 0; send_device: string; recv_device: string")
+    r->Add("_Send(tensor: T) -> ()",
+           "T: type; tensor_name: string; pair: int >= 0; send_device: string; recv_device: string")
         .Stateful()
         .Role(OpRole::kSend);
     r->Add("_Recv() -> tensor: tensor_type",
