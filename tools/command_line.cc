@@ -127,7 +127,7 @@ absl::StatusOr<Arguments> ParseArguments(const CommandSpec& spec, const std::vec
   std::vector<CLI::Option*> options;
   for (const FlagSpec& flag : flags) options.push_back(AddTo(app, flag));
   CLI::Option* positional = nullptr;
-  if (spec.max_positional > 0) positional = app.add_option("positional")->expected(0, spec.max_positional);
+  if (spec.max_positional > 0) positional = app.add_option("positional")->expected(1, spec.max_positional);
 
   try {
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));  // CLI11 reads the vector from its end
