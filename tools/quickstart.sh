@@ -17,8 +17,9 @@ show() {
   printf '\n$ %s\n' "$*"
   "$@"
 }
-PATH=$root/build/release:$PATH
+PATH=$root/build/release:$root/tools:$PATH
 show thalweg run $digits/digits.pb -i image=@$digits/digit_7.png:f32,nhwc,0..1 -f digit -f prob --print --trace build/digits_trace.json
-show thalweg place $digits/digits.pb -d CPU:0,CPU:1 -f digit
-printf '\nThe trace of that run is build/digits_trace.json: open it in ui.perfetto.dev or chrome://tracing.\n'
-printf 'Next: ./tools/test.sh\n'
+show trace_summary.py build/digits_trace.json 5
+show thalweg place $digits/digits.pb -d CPU:0,GPU:0=sim -f digit
+printf '\nThe whole trace is build/digits_trace.json: open it in ui.perfetto.dev or chrome://tracing.\n'
+printf 'Next: ./tools/test.sh runs all tests.\n'
