@@ -15,6 +15,7 @@ namespace {
 // Smaller contents are copied: a view would keep a whole file in memory for a few bytes.
 constexpr size_t kReferenceContentFrom = 4096;
 constexpr uint32_t kTensorFieldOfAttr = 8;
+constexpr uint32_t kDTypeFieldOfTensor = 1;
 constexpr uint32_t kContentFieldOfTensor = 4;
 
 template <typename... Fs>
@@ -109,22 +110,57 @@ absl::Status NotAnAttr(absl::string_view bytes, int max_nesting) {
                                           max_nesting, " levels"));
 }
 
-// Takes a serialized AttrValue that holds just one tensor apart into the tensor without its content, and the content.
-// False if it is anything else, or if the content is small.
-bool SplitTensor(absl::string_view attr, std::string* tensor_without_content, absl::string_view* content) {
+// The field of TensorProto whose packed values are, byte for byte, what tensor_content would be; 0 if there is none.
+uint32_t PackedFieldOf(uint64_t dtype) {
+  switch (static_cast<DType>(dtype)) {
+    case DType::kFloat32:
+      return 5;
+    case DType::kFloat64:
+      return 6;
+    case DType::kComplex64:
+      return 9;
+    case DType::kComplex128:
+      return 12;
+    default:
+      return 0;
+  }
+}
+
+// A serialized tensor taken apart: its elements where they stand, and all other fields.
+struct SplitTensor {
+  std::string other_fields;
+  absl::string_view content;
+};
+
+// Splits a serialized AttrValue that holds just one tensor. False if it is anything else, or if its content is small.
+bool Split(absl::string_view attr, SplitTensor* out) {
   WireReader attr_reader(attr);
   WireField tensor, more;
   if (!attr_reader.Next(&tensor) || !tensor.Is(kTensorFieldOfAttr, WireType::kBytes) || attr_reader.Next(&more)) return false;
   if (!attr_reader.status().ok()) return false;
-  WireReader tensor_reader(tensor.bytes);
-  *content = absl::string_view();
-  for (WireField field; tensor_reader.Next(&field);) {
-    if (field.Is(kContentFieldOfTensor, WireType::kBytes)) *content = field.bytes;
+
+  WireReader reader(tensor.bytes);
+  absl::string_view content;
+  WireField largest;
+  uint64_t dtype = 0;
+  for (WireField field; reader.Next(&field);) {
+    if (field.Is(kDTypeFieldOfTensor, WireType::kVarint)) dtype = field.value;
+    if (field.Is(kContentFieldOfTensor, WireType::kBytes)) content = field.bytes;
+    if (field.type != WireType::kBytes) continue;
+    if (field.number == largest.number) largest.bytes = absl::string_view();  // in several pieces: not one content
+    else if (field.bytes.size() >= largest.bytes.size()) largest = field;
   }
-  if (!tensor_reader.status().ok() || content->size() < kReferenceContentFrom) return false;
+  if (!reader.status().ok()) return false;
+  uint32_t content_field = kContentFieldOfTensor;
+  if (content.empty() && largest.number != 0 && largest.number == PackedFieldOf(dtype)) {
+    content_field = largest.number;
+    content = largest.bytes;
+  }
+  if (content.size() < kReferenceContentFrom) return false;
+  out->content = content;
   WireReader again(tensor.bytes);
   for (WireField field; again.Next(&field);) {
-    if (!field.Is(kContentFieldOfTensor, WireType::kBytes)) tensor_without_content->append(field.encoded.data(), field.encoded.size());
+    if (!field.Is(content_field, WireType::kBytes)) out->other_fields.append(field.encoded.data(), field.encoded.size());
   }
   return true;
 }
@@ -168,15 +204,13 @@ absl::StatusOr<Attr> DecodeAttr(const AttrValue& message) {
 }
 
 absl::StatusOr<Attr> DecodeAttrBytes(absl::string_view bytes, const std::shared_ptr<const void>& owner, int max_nesting) {
-  if (owner != nullptr && bytes.size() >= kReferenceContentFrom) {
-    std::string tensor_bytes;
-    absl::string_view content;
-    if (SplitTensor(bytes, &tensor_bytes, &content)) {
-      TensorProto tensor;
-      if (!ParseBounded(tensor_bytes, max_nesting, &tensor)) return NotAnAttr(bytes, max_nesting);
-      THALWEG_ASSIGN_OR_RETURN(TensorLiteralPtr literal, DecodeTensorProto(tensor, content, owner));
-      return Attr(std::move(literal));
-    }
+  SplitTensor split;
+  if (owner != nullptr && bytes.size() >= kReferenceContentFrom && Split(bytes, &split)) {
+    TensorProto tensor;
+    if (!ParseBounded(split.other_fields, max_nesting, &tensor)) return NotAnAttr(bytes, max_nesting);
+    absl::StatusOr<TensorLiteralPtr> literal = DecodeTensorProto(tensor, split.content, owner);
+    // What does not fit (values that repeat, or one value given in several pieces) is read the ordinary way below.
+    if (literal.ok() && (*literal)->fault.empty()) return Attr(*std::move(literal));
   }
   AttrValue message;
   if (!ParseBounded(bytes, max_nesting, &message)) return NotAnAttr(bytes, max_nesting);

@@ -85,7 +85,7 @@ NodeId Graph::AddNode(Node node) {
   node.name = arena_->Store(node.name);
   node.op = arena_->Intern(node.op);
   node.requested_device = arena_->Intern(node.requested_device);
-  if (Find(node.name) == kNoNode) by_name_.Insert(node.name, id);
+  by_name_.InsertIfNew(node.name, id, [this](NodeId other) { return nodes_[other].name; });
   nodes_.push_back(std::move(node));
   return id;
 }
@@ -127,7 +127,7 @@ void Graph::RedirectUses(const Consumers& consumers, Endpoint from, Endpoint to)
 
 NodeId Graph::AddCopiedNode(Node node) {
   const NodeId id = num_nodes();
-  by_name_.Insert(node.name, id);
+  by_name_.InsertIfNew(node.name, id, [this](NodeId other) { return nodes_[other].name; });
   nodes_.push_back(std::move(node));
   return id;
 }

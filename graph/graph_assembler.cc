@@ -96,19 +96,18 @@ void GraphAssembler::OnNode(const RawNode& raw) {
   node.requested_device = raw.device.substr(0, static_cast<size_t>(options_.limits.max_name_bytes));
   node.schema = options_.schemas->Find(raw.op);
   node.origin = result_.graph.num_nodes();
-  const bool taken = result_.graph.Find(node.name) != kNoNode;
   const NodeId id = result_.graph.AddNode(std::move(node));
   if (raw.name.size() > static_cast<size_t>(options_.limits.max_name_bytes)) {
     findings_.Error("bad name", result_.graph, id,
                     absl::StrCat(NodeLabel(result_.graph.node(id)), ": the name has ", raw.name.size(), " characters, more than ",
                                  options_.limits.max_name_bytes));
   }
-  CheckName(id, taken);
+  CheckName(id);
   AddInputs(raw, id);
   AddAttrs(raw, id);
 }
 
-void GraphAssembler::CheckName(NodeId id, bool taken) {
+void GraphAssembler::CheckName(NodeId id) {
   const Graph& graph = result_.graph;
   const Node& node = graph.node(id);
   if (!IsValidNodeName(node.name)) {
@@ -118,8 +117,8 @@ void GraphAssembler::CheckName(NodeId id, bool taken) {
                     "names match [A-Za-z0-9.][A-Za-z0-9_./-]*");
     return;
   }
-  if (!taken) return;
   const NodeId other = graph.Find(node.name);
+  if (other == id) return;
   findings_.Error("duplicate name", graph, id,
                   absl::StrCat(NodeLabel(node), ": the name is taken by another node (", graph.node(other).op, ")",
                                other < result_.first_new ? " that was added to the session before" : ""),

@@ -53,7 +53,7 @@ class GraphAssembler : public GraphSink {
     size_t name_size;
   };
 
-  void CheckName(NodeId id, bool taken);
+  void CheckName(NodeId id);
   void AddInputs(const RawNode& raw, NodeId id);
   void AddInput(absl::string_view text, NodeId id);
   void AddAttrs(const RawNode& raw, NodeId id);

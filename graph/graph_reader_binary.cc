@@ -30,13 +30,10 @@ class BinaryGraphReader {
   absl::Status Read() {
     THALWEG_RETURN_IF_ERROR(CountNodes());
     WireReader reader(source_.bytes);
-    size_t released = 0;
+    released_ = 0;
     for (WireField field; reader.Next(&field);) {
       THALWEG_RETURN_IF_ERROR(ReadGraphField(field, reader.offset() - field.encoded.size()));
-      if (source_.file != nullptr && reader.offset() - released >= kReleaseStep) {
-        released = reader.offset();
-        source_.file->ReleasePages(released);
-      }
+      ReleasePages(reader.offset());
     }
     return reader.status();
   }
@@ -52,15 +49,22 @@ class BinaryGraphReader {
                          field.number <= kGraphDebugInfo;
       any_known = any_known || known;
       nodes += field.Is(kGraphNode, WireType::kBytes);
+      ReleasePages(reader.offset());
     }
     THALWEG_RETURN_IF_ERROR(reader.status());
     if (!any_known) return absl::InvalidArgumentError("not a GraphDef: none of its fields is there");
     if (nodes > limits_.max_nodes) {
       return absl::ResourceExhaustedError(absl::StrCat("the graph has ", nodes, " nodes, more than the limit of ", limits_.max_nodes));
     }
-    if (source_.file != nullptr) source_.file->ReleasePages(source_.bytes.size());
     sink_.OnNodeCount(nodes);
     return absl::OkStatus();
+  }
+
+  // Gives back the mapped pages that have been walked over, from time to time.
+  void ReleasePages(size_t read) {
+    if (source_.file == nullptr || read - released_ < kReleaseStep) return;
+    released_ = read;
+    source_.file->ReleasePages(read);
   }
 
   absl::Status ReadGraphField(const WireField& field, uint64_t offset) {
@@ -176,6 +180,7 @@ class BinaryGraphReader {
   const LoadLimits& limits_;
   GraphSink& sink_;
   RawNode node_;  // reused, for its vectors
+  size_t released_ = 0;
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "google/protobuf/stubs/logging.h"
 #include "thalweg/graph/file_kind.h"
 #include "thalweg/graph/findings.h"
 #include "thalweg/graph/graph_assembler.h"
@@ -31,6 +32,8 @@ absl::Status ReadGraph(const GraphBytes& source, const LoadLimits& limits, Graph
 
 // The stages of loading, in order. Shapes are judged only in a graph that is otherwise right.
 absl::StatusOr<LoadResult> Load(const GraphBytes& source, const std::string& label, const LoadOptions& options) {
+  // Protobuf would also print what is wrong with hostile bytes; the status says it.
+  const google::protobuf::LogSilencer silencer;
   FindingList findings;
   GraphAssembler assembler(options, findings);
   if (const absl::Status status = ReadGraph(source, options.limits, assembler); !status.ok()) {

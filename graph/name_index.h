@@ -25,10 +25,16 @@ class NameIndex {
     }
   }
 
-  // Requires that no id is stored under `name`.
-  void Insert(absl::string_view name, int32_t id) {
+  // Stores `id` under `name` unless the name is taken already.
+  template <typename NameOf>
+  void InsertIfNew(absl::string_view name, int32_t id, const NameOf& name_of) {
     if ((used_ + 1) * 4 > slots_.size() * 3) Rehash((live_ + 1) * 2);
-    Place({HashOf(name), id});
+    const uint32_t hash = HashOf(name);
+    size_t i = hash & mask();
+    for (; slots_[i].id != kEmpty; i = (i + 1) & mask()) {
+      if (slots_[i].hash == hash && slots_[i].id >= 0 && name_of(slots_[i].id) == name) return;
+    }
+    slots_[i] = {hash, id};
     ++used_;
     ++live_;
   }

@@ -66,5 +66,40 @@ TEST(AttrDecode, OnlyLargeContentsAreReferenced) {
   }
 }
 
+TEST(AttrDecode, PackedFloatsAreReferencedWhereTheyStand) {
+  AttrValue message = Message("tensor { dtype: DT_FLOAT tensor_shape { dim { size: 2000 } } }");
+  for (int i = 0; i < 2000; ++i) message.mutable_tensor()->add_float_val(static_cast<float>(i));
+  auto bytes = std::make_shared<std::string>(message.SerializeAsString());
+  absl::StatusOr<Attr> attr = DecodeAttrBytes(*bytes, bytes, 100);
+  ASSERT_TRUE(attr.ok()) << attr.status();
+  EXPECT_TRUE(AttrEquals(*attr, *DecodeAttr(message)));
+  const char* const content = std::get<TensorLiteralPtr>(*attr)->content.data();
+  EXPECT_TRUE(content >= bytes->data() && content < bytes->data() + bytes->size());
+
+  // Fewer or more values than elements, or values in several pieces, take the ordinary way.
+  for (const int elements : {1500, 2500}) {
+    message.mutable_tensor()->mutable_tensor_shape()->mutable_dim(0)->set_size(elements);
+    bytes = std::make_shared<std::string>(message.SerializeAsString());
+    attr = DecodeAttrBytes(*bytes, bytes, 100);
+    ASSERT_TRUE(attr.ok()) << attr.status();
+    EXPECT_TRUE(AttrEquals(*attr, *DecodeAttr(message))) << elements;
+  }
+  AttrValue pieces = Message("tensor { dtype: DT_FLOAT tensor_shape { dim { size: 2000 } } float_val: [7, 8, 9] }");
+  TensorProto more;
+  for (int i = 0; i < 2000; ++i) more.add_float_val(static_cast<float>(i));
+  const std::string tensor = pieces.tensor().SerializeAsString() + more.SerializeAsString();
+  AttrValue joined;
+  ASSERT_TRUE(joined.mutable_tensor()->ParseFromString(tensor));
+  std::string attr_bytes(1, '\x42');
+  for (size_t rest = tensor.size(); ; rest >>= 7) {
+    attr_bytes.push_back(static_cast<char>(rest > 127 ? (rest & 127) | 128 : rest));
+    if (rest <= 127) break;
+  }
+  bytes = std::make_shared<std::string>(attr_bytes + tensor);
+  attr = DecodeAttrBytes(*bytes, bytes, 100);
+  ASSERT_TRUE(attr.ok()) << attr.status();
+  EXPECT_TRUE(AttrEquals(*attr, *DecodeAttr(joined)));
+}
+
 }  // namespace
 }  // namespace thalweg
