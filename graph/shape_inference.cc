@@ -174,6 +174,9 @@ class ShapeInferrer {
     if (findings_ == nullptr) return;
     const Node& node = graph_.node(id);
     Finding finding;
+    // With nothing known of its inputs the node contradicts no other: what is wrong with it alone fails the steps that run it.
+    const auto unknown = [](const PartialShape& shape) { return !shape.has_rank(); };
+    if (!shapes_.empty() && std::all_of(shapes_.begin(), shapes_.end(), unknown)) finding.severity = Finding::Severity::kWarning;
     finding.code = status.code();
     finding.kind = "shape";
     finding.node = std::string(node.name);
