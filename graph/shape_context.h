@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -27,6 +28,10 @@ class ShapeContext {
   ShapeContext(NodeAttrs attrs, absl::Span<const DType> input_types, absl::Span<const PartialShape> inputs,
                absl::Span<const TensorLiteralPtr> literals, absl::Span<const SymbolicValue> values, int num_outputs,
                int64_t* next_symbol);
+
+  // The graph's producer version, for the few ops that meant something else once; the latest unless set.
+  int producer() const { return producer_; }
+  void set_producer(int version) { producer_ = version; }
 
   const NodeAttrs& attrs() const { return attrs_; }
   int num_inputs() const { return static_cast<int>(inputs_.size()); }
@@ -81,6 +86,7 @@ class ShapeContext {
   std::vector<PartialShape> outputs_;
   std::vector<SymbolicValue> output_values_;
   int64_t* next_symbol_;
+  int producer_ = std::numeric_limits<int>::max();
 };
 
 // Shape functions shared by many ops.

@@ -51,6 +51,7 @@ class ShapeInferrer {
       SetUnknown(id, carried_by_loop);
     } else {
       ShapeContext context(node.node_attrs(), types_, shapes_, literals_, values_, node.num_outputs(), &next_symbol_);
+      context.set_producer(graph_.versions.producer);
       const absl::Status status = node.schema->shape_fn(context);
       if (!status.ok() && !IsWhollyFed(id)) Report(id, status);
       for (int i = 0; i < node.num_outputs(); ++i) {

@@ -1,6 +1,7 @@
 // Concat, ConcatV2 and Pack: several tensors side by side in one.
 //
-// Along an axis, the output is `outer` groups, each the inputs' blocks in order; a block is everything from the axis on.
+// Along an axis, the output is `outer` groups, each the blocks of all inputs in order; a block is everything from the
+// axis on.
 #include <optional>
 
 #include "absl/strings/str_cat.h"
@@ -34,12 +35,13 @@ absl::Status CheckFits(const Shape& first, const Shape& other, int index, int ax
   const bool same_rank = first.rank() == other.rank();
   for (int d = 0; same_rank && d < first.rank(); ++d) {
     if (d == axis || first.dim(d) == other.dim(d)) continue;
-    return absl::InvalidArgumentError(absl::StrCat("values to be concatenated along axis ", axis, " must agree elsewhere, but values[0] is ",
-                                                   first.ToString(), " and values[", index, "] is ", other.ToString()));
+    return absl::InvalidArgumentError(absl::StrCat("values to be concatenated along axis ", axis,
+                                                   " must agree elsewhere, but values[0] is ", first.ToString(),
+                                                   " and values[", index, "] is ", other.ToString()));
   }
   if (same_rank) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("values to be concatenated must have one rank, but values[0] is ", first.ToString(),
-                                                 " and values[", index, "] is ", other.ToString()));
+  return absl::InvalidArgumentError(absl::StrCat("values to be concatenated must have one rank, but values[0] is ",
+                                                 first.ToString(), " and values[", index, "] is ", other.ToString()));
 }
 
 class ConcatKernel : public Kernel {
@@ -49,7 +51,8 @@ class ConcatKernel : public Kernel {
   absl::Status Compute(KernelContext& ctx) override {
     const int axis_input = axis_input_ >= 0 ? axis_input_ : ctx.num_inputs() - 1;
     const int count = ctx.num_inputs() - 1;
-    THALWEG_ASSIGN_OR_RETURN(const int64_t wanted, IntScalarArg(ctx.input(axis_input), "axis", ScalarRule::kScalarOrVectorOfOne));
+    THALWEG_ASSIGN_OR_RETURN(const int64_t wanted,
+                             IntScalarArg(ctx.input(axis_input), "axis", ScalarRule::kScalarOrVectorOfOne));
     const Shape& first = ctx.input(first_).shape();
     THALWEG_ASSIGN_OR_RETURN(const int axis, NormalizeAxis(wanted, first.rank()));
 
@@ -58,7 +61,9 @@ class ConcatKernel : public Kernel {
     for (int i = 0; i < count; ++i) {
       const Shape& shape = ctx.input(first_ + i).shape();
       THALWEG_RETURN_IF_ERROR(CheckFits(first, shape, i, axis));
-      if (!CheckedAdd(total, shape.dim(axis), &total)) return absl::InvalidArgumentError("the concatenated dimension overflows");
+      if (!CheckedAdd(total, shape.dim(axis), &total)) {
+        return absl::InvalidArgumentError("the concatenated dimension overflows");
+      }
       blocks[i] = shape.NumElements(axis, shape.rank());
     }
     Dims dims(first.dims().begin(), first.dims().end());
@@ -90,7 +95,8 @@ absl::Status ConcatRankOnly(ShapeContext& c, int first, int count) {
     const PartialShape& in = c.input(i);
     if (!in.has_rank()) continue;
     if (rank >= 0 && in.rank() != rank) {
-      return absl::InvalidArgumentError(absl::StrCat("values to be concatenated must have one rank, but there are ranks ", rank, " and ", in.rank()));
+      return absl::InvalidArgumentError(
+          absl::StrCat("values to be concatenated must have one rank, but there are ranks ", rank, " and ", in.rank()));
     }
     rank = in.rank();
   }
@@ -149,8 +155,9 @@ class PackKernel : public Kernel {
     const Shape in = ctx.input(0).shape();
     for (int i = 1; i < ctx.num_inputs(); ++i) {
       if (ctx.input(i).shape() == in) continue;
-      return absl::InvalidArgumentError(absl::StrCat("values to be packed must have one shape, but values[0] is ", in.ToString(),
-                                                     " and values[", i, "] is ", ctx.input(i).shape().ToString()));
+      return absl::InvalidArgumentError(absl::StrCat("values to be packed must have one shape, but values[0] is ",
+                                                     in.ToString(), " and values[", i, "] is ",
+                                                     ctx.input(i).shape().ToString()));
     }
     THALWEG_ASSIGN_OR_RETURN(const int axis, NormalizeAxis(axis_, in.rank() + 1));
     Dims dims(in.dims().begin(), in.dims().end());
@@ -188,12 +195,16 @@ absl::Status PackShape(ShapeContext& c) {
 }  // namespace
 
 void RegisterConcatOps(OpLibrary& lib) {
-  lib.schemas.Add("Concat(concat_dim: int32, values: N*T) -> output: T", "N: int >= 2; T: type").Shape(ConcatV1Shape).Cost(CopyCost);
+  lib.schemas.Add("Concat(concat_dim: int32, values: N*T) -> output: T", "N: int >= 2; T: type")
+      .Shape(ConcatV1Shape)
+      .Cost(CopyCost);
   lib.schemas
       .Add("ConcatV2(values: N*T, axis: Tidx) -> output: T", "N: int >= 2; T: type; Tidx: {int32, int64} = int32")
       .Shape(ConcatV2Shape)
       .Cost(CopyCost);
-  lib.schemas.Add("Pack(values: N*T) -> output: T", "N: int >= 1; T: type; axis: int = 0").Shape(PackShape).Cost(CopyCost);
+  lib.schemas.Add("Pack(values: N*T) -> output: T", "N: int >= 1; T: type; axis: int = 0")
+      .Shape(PackShape)
+      .Cost(CopyCost);
   lib.kernels.Add("Concat", "cpu", MakeKernel<ConcatV1Kernel>).HostMemory("concat_dim");
   lib.kernels.Add("ConcatV2", "cpu", MakeKernel<ConcatV2Kernel>).HostMemory("axis");
   lib.kernels.Add("Pack", "cpu", MakeKernel<PackKernel>);

@@ -22,8 +22,8 @@ class ConstKernel : public Kernel {
 
   absl::Status Compute(KernelContext& ctx) override {
     if (value_->dtype != ctx.output_dtype(0)) {
-      return absl::InvalidArgumentError(absl::StrCat("attribute value is a ", DTypeName(value_->dtype), " tensor, but dtype is ",
-                                                     DTypeName(ctx.output_dtype(0))));
+      return absl::InvalidArgumentError(absl::StrCat("attribute value is a ", DTypeName(value_->dtype),
+                                                     " tensor, but dtype is ", DTypeName(ctx.output_dtype(0))));
     }
     if (ctx.node().output_memory[0] == MemoryKind::kHost || !IsPlainMemory(value_->dtype)) {
       THALWEG_ASSIGN_OR_RETURN(Tensor tensor, Tensor::FromLiteral(value_, ctx.host_allocator()));
@@ -73,7 +73,10 @@ absl::Status FillShape(ShapeContext& c) {
 }  // namespace
 
 void RegisterConstantOps(OpLibrary& lib) {
-  lib.schemas.Add("Const() -> output: dtype", "value: tensor; dtype: type").Shape(ConstShape).Cost(NoCost).Role(OpRole::kConstant);
+  lib.schemas.Add("Const() -> output: dtype", "value: tensor; dtype: type")
+      .Shape(ConstShape)
+      .Cost(NoCost)
+      .Role(OpRole::kConstant);
   lib.schemas.Add("Fill(dims: index_type, value: T) -> output: T", "T: type; index_type: {int32, int64} = int32")
       .Shape(FillShape)
       .Cost(WrittenBytesCost);

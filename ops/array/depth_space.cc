@@ -42,11 +42,14 @@ absl::StatusOr<int64_t> BlockOf(const NodeAttrs& attrs) {
 
 absl::Status RequireMultiple(int64_t dim, int64_t factor, const char* what) {
   if (dim % factor == 0) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(what, " ", dim, " must be a multiple of ", factor, " (from block_size)"));
+  return absl::InvalidArgumentError(
+      absl::StrCat(what, " ", dim, " must be a multiple of ", factor, " (from block_size)"));
 }
 
 absl::StatusOr<Dims> SpaceDims(const Layout& layout, Dims dims, int64_t block) {
-  if (IsKnownDim(dims[layout.channels])) THALWEG_RETURN_IF_ERROR(RequireMultiple(dims[layout.channels], block * block, "depth"));
+  if (IsKnownDim(dims[layout.channels])) {
+    THALWEG_RETURN_IF_ERROR(RequireMultiple(dims[layout.channels], block * block, "depth"));
+  }
   THALWEG_ASSIGN_OR_RETURN(dims[layout.channels], ShapeContext::DivDims(dims[layout.channels], block * block));
   THALWEG_ASSIGN_OR_RETURN(dims[layout.height], ShapeContext::MulDims(dims[layout.height], block));
   THALWEG_ASSIGN_OR_RETURN(dims[layout.width], ShapeContext::MulDims(dims[layout.width], block));
@@ -62,8 +65,8 @@ absl::StatusOr<Dims> DepthDims(const Layout& layout, Dims dims, int64_t block) {
   return dims;
 }
 
-// The index space (batch, height/b, b, width/b, b, depth) with the strides of its elements in the large image and in the
-// deep one. In the deep image a pixel's channels are ordered by block row, block column, depth.
+// The index space (batch, height/b, b, width/b, b, depth) with the strides of its elements in the large image and in
+// the deep one. In the deep image a pixel's channels are ordered by block row, block column, depth.
 CopyDims BlockSpace(const Layout& layout, const Shape& large, const Shape& deep, int64_t block, bool from_large) {
   const Dims l = RowMajorStrides(large);
   const Dims d = RowMajorStrides(deep);
@@ -81,7 +84,8 @@ CopyDims BlockSpace(const Layout& layout, const Shape& large, const Shape& deep,
     for (CopyDim& dim : dims) std::swap(dim.src_stride, dim.dst_stride);
   }
   // Innermost where the destination is contiguous; the order of the rest is free.
-  std::stable_sort(dims.begin(), dims.end(), [](const CopyDim& a, const CopyDim& b) { return a.dst_stride > b.dst_stride; });
+  std::stable_sort(dims.begin(), dims.end(),
+                   [](const CopyDim& a, const CopyDim& b) { return a.dst_stride > b.dst_stride; });
   return dims;
 }
 
@@ -97,7 +101,8 @@ class DepthSpaceKernel : public Kernel {
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& in = ctx.input(0);
     if (in.rank() != 4) {
-      return absl::InvalidArgumentError(absl::StrCat("input must have rank 4, but its shape is ", in.shape().ToString()));
+      return absl::InvalidArgumentError(
+          absl::StrCat("input must have rank 4, but its shape is ", in.shape().ToString()));
     }
     const Dims in_dims(in.shape().dims().begin(), in.shape().dims().end());
     THALWEG_ASSIGN_OR_RETURN(const Dims out_dims,
@@ -124,7 +129,8 @@ absl::Status DepthSpaceShape(ShapeContext& c) {
   if (!layout.ok()) return absl::OkStatus();  // no kernel will run it; its rank is not 4
   THALWEG_RETURN_IF_ERROR(c.RequireRank(0, 4));
   const Dims in_dims = in.has_rank() ? Dims(in.dims().begin(), in.dims().end()) : Dims(4, kUnknownDim);
-  THALWEG_ASSIGN_OR_RETURN(Dims dims, kToDepth ? DepthDims(*layout, in_dims, block) : SpaceDims(*layout, in_dims, block));
+  THALWEG_ASSIGN_OR_RETURN(Dims dims,
+                           kToDepth ? DepthDims(*layout, in_dims, block) : SpaceDims(*layout, in_dims, block));
   return SetOutputDims(c, std::move(dims));
 }
 

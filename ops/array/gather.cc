@@ -25,8 +25,8 @@ absl::StatusOr<GatherAxes> ResolveAxes(int64_t axis, int64_t batch_dims, int par
   GatherAxes axes;
   THALWEG_ASSIGN_OR_RETURN(axes.axis, NormalizeAxis(axis, params_rank));
   if (batch_dims < -static_cast<int64_t>(indices_rank) || batch_dims > indices_rank) {
-    return absl::InvalidArgumentError(absl::StrCat("batch_dims is ", batch_dims, "; for indices of rank ", indices_rank, " it must be in [",
-                                                   -indices_rank, ",", indices_rank, "]"));
+    return absl::InvalidArgumentError(absl::StrCat("batch_dims is ", batch_dims, "; for indices of rank ", indices_rank,
+                                                   " it must be in [", -indices_rank, ",", indices_rank, "]"));
   }
   axes.batch = static_cast<int>(batch_dims < 0 ? batch_dims + indices_rank : batch_dims);
   if (axes.batch > axes.axis) {
@@ -55,8 +55,9 @@ absl::Status FillOffsets(const Tensor& indices, int64_t limit, int64_t stride, i
     for (size_t i = 0; i < values.size(); ++i) {
       const int64_t index = static_cast<int64_t>(values[i]);
       if (!IndexInRange(index, limit)) {
-        return absl::InvalidArgumentError(absl::StrCat("indices", CoordinateString(indices.shape(), static_cast<int64_t>(i)), " is ", index,
-                                                       "; it must be in [0,", limit, ")"));
+        return absl::InvalidArgumentError(absl::StrCat("indices",
+                                                       CoordinateString(indices.shape(), static_cast<int64_t>(i)),
+                                                       " is ", index, "; it must be in [0,", limit, ")"));
       }
       offsets[i] = index * stride;
     }
@@ -66,7 +67,8 @@ absl::Status FillOffsets(const Tensor& indices, int64_t limit, int64_t stride, i
 
 class GatherKernel : public Kernel {
  public:
-  explicit GatherKernel(const KernelInit& init) : batch_dims_(init.node().node_attrs().GetOr<int64_t>("batch_dims", 0)) {}
+  explicit GatherKernel(const KernelInit& init)
+      : batch_dims_(init.node().node_attrs().GetOr<int64_t>("batch_dims", 0)) {}
 
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& params = ctx.input(0);
@@ -90,7 +92,8 @@ class GatherKernel : public Kernel {
     gather.block = params.shape().NumElements(axes.axis + 1, params.rank());
     gather.group = params.dim(axes.axis) * gather.block;
     THALWEG_ASSIGN_OR_RETURN(Tensor offsets, ctx.AllocateTemp(DType::kInt64, indices.shape()));
-    THALWEG_RETURN_IF_ERROR(FillOffsets(indices, params.dim(axes.axis), gather.block, offsets.mutable_flat<int64_t>().data()));
+    THALWEG_RETURN_IF_ERROR(
+        FillOffsets(indices, params.dim(axes.axis), gather.block, offsets.mutable_flat<int64_t>().data()));
     gather.offsets = offsets.flat<int64_t>().data();
     GatherBlocks(ctx, params.dtype(), gather, params.raw(), out->mutable_raw());
     return absl::OkStatus();
@@ -121,7 +124,9 @@ absl::Status GatherShapeOf(ShapeContext& c, std::optional<int64_t> axis, int64_t
   if (!axis) {
     const int64_t batch = batch_dims < 0 ? batch_dims + indices.rank() : batch_dims;
     const int64_t rank = params.rank() - 1 + indices.rank() - batch;
-    if (batch >= 0 && rank >= 0 && rank <= kMaxRank) c.set_output(0, PartialShape::UnknownOfRank(static_cast<int>(rank)));
+    if (batch >= 0 && rank >= 0 && rank <= kMaxRank) {
+      c.set_output(0, PartialShape::UnknownOfRank(static_cast<int>(rank)));
+    }
     return absl::OkStatus();
   }
   THALWEG_ASSIGN_OR_RETURN(const GatherAxes axes, ResolveAxes(*axis, batch_dims, params.rank(), indices.rank()));

@@ -66,7 +66,8 @@ class GatherNdKernel : public Kernel {
   explicit GatherNdKernel(bool ignore_bad) : ignore_bad_(ignore_bad) {}
 
   // One offset per coordinate; -1 for a bad one that is to be ignored.
-  absl::Status FillOffsets(const Shape& params, const Tensor& indices, int64_t length, absl::Span<int64_t> offsets) const {
+  absl::Status FillOffsets(const Shape& params, const Tensor& indices, int64_t length,
+                           absl::Span<int64_t> offsets) const {
     const Dims strides = RowMajorStrides(params);
     return WithIndices(indices, [&](auto values) {
       for (size_t i = 0; i < offsets.size(); ++i) {

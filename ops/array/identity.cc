@@ -33,7 +33,9 @@ absl::Status IdentityNShape(ShapeContext& c) {
 void RegisterIdentityOps(OpLibrary& lib) {
   lib.schemas.Add("Identity(input: T) -> output: T", "T: type").Shape(UnchangedShape).Cost(NoCost);
   lib.schemas.Add("StopGradient(input: T) -> output: T", "T: type").Shape(UnchangedShape).Cost(NoCost);
-  lib.schemas.Add("PreventGradient(input: T) -> output: T", "T: type; message: string = \"\"").Shape(UnchangedShape).Cost(NoCost);
+  lib.schemas.Add("PreventGradient(input: T) -> output: T", "T: type; message: string = \"\"")
+      .Shape(UnchangedShape)
+      .Cost(NoCost);
   lib.schemas.Add("Snapshot(input: T) -> output: T", "T: type").Shape(UnchangedShape).Cost(NoCost);
   lib.schemas.Add("IdentityN(input: T) -> output: T", "T: list(type) >= 1").Shape(IdentityNShape).Cost(NoCost);
   lib.schemas.Add("NoOp()").Shape(NoOutputs).Cost(NoCost).Role(OpRole::kNoOp);

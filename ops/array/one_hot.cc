@@ -59,7 +59,8 @@ class OneHotKernel : public Kernel {
           const int64_t index = static_cast<int64_t>(values[i]);
           if (!IndexInRange(index, depth)) continue;
           const int64_t at = static_cast<int64_t>(i);
-          Cell::Copy(base + ((at / inner * depth + index) * inner + at % inner) * Cell::kBytes, static_cast<const char*>(on));
+          Cell::Copy(base + ((at / inner * depth + index) * inner + at % inner) * Cell::kBytes,
+                     static_cast<const char*>(on));
         }
       });
       return absl::OkStatus();

@@ -23,13 +23,14 @@ using Borders = absl::InlinedVector<Border, 5>;
 
 absl::Status CheckBorder(int64_t before, int64_t after, int dim) {
   if (before >= 0 && after >= 0) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("paddings[", dim, "] is [", before, ",", after, "]; both must be >= 0"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("paddings[", dim, "] is [", before, ",", after, "]; both must be >= 0"));
 }
 
 absl::StatusOr<Borders> ReadBorders(const Tensor& paddings, const Shape& in) {
   if (paddings.rank() != 2 || paddings.dim(1) != 2 || paddings.dim(0) != in.rank()) {
-    return absl::InvalidArgumentError(absl::StrCat("paddings must have shape [", in.rank(), ",2] for input ", in.ToString(),
-                                                   ", but its shape is ", paddings.shape().ToString()));
+    return absl::InvalidArgumentError(absl::StrCat("paddings must have shape [", in.rank(), ",2] for input ",
+                                                   in.ToString(), ", but its shape is ", paddings.shape().ToString()));
   }
   THALWEG_ASSIGN_OR_RETURN(const Dims values, IntElementsArg(paddings, "paddings", 2 * kMaxRank));
   Borders borders(in.rank());
@@ -44,8 +45,8 @@ absl::StatusOr<Shape> PaddedShape(const Shape& in, const Borders& borders) {
   Dims dims(in.dims().begin(), in.dims().end());
   for (int i = 0; i < in.rank(); ++i) {
     if (!CheckedAdd(dims[i], borders[i].before, &dims[i]) || !CheckedAdd(dims[i], borders[i].after, &dims[i])) {
-      return absl::InvalidArgumentError(absl::StrCat("dimension ", i, " of ", in.ToString(), " padded by [", borders[i].before, ",",
-                                                     borders[i].after, "] overflows"));
+      return absl::InvalidArgumentError(absl::StrCat("dimension ", i, " of ", in.ToString(), " padded by [",
+                                                     borders[i].before, ",", borders[i].after, "] overflows"));
     }
   }
   return Shape::Make(dims);
@@ -62,7 +63,8 @@ void FillBorder(KernelContext& ctx, const Shape& in, const Borders& borders, con
     slab[d].extent = borders[d].before;
     StridedCopy(ctx, out->dtype(), slab, value, MutableElementAt(*out, corner));
     slab[d].extent = borders[d].after;
-    StridedCopy(ctx, out->dtype(), slab, value, MutableElementAt(*out, corner + (borders[d].before + in.dim(d)) * strides[d]));
+    StridedCopy(ctx, out->dtype(), slab, value,
+                MutableElementAt(*out, corner + (borders[d].before + in.dim(d)) * strides[d]));
     corner += borders[d].before * strides[d];
   }
 }
@@ -109,11 +111,15 @@ class PadKernel : public Kernel {
 };
 
 absl::Status PadShape(ShapeContext& c) {
-  THALWEG_ASSIGN_OR_RETURN(const PartialShape paddings, ShapeContext::Merge(c.input(1), PartialShape::OfDims({c.input(0).rank(), 2})));
+  THALWEG_ASSIGN_OR_RETURN(const PartialShape paddings,
+                           ShapeContext::Merge(c.input(1), PartialShape::OfDims({c.input(0).rank(), 2})));
   const PartialShape& in = c.input(0);
   const int64_t rank = in.has_rank() ? in.rank() : paddings.dim(0);
   if (!IsKnownDim(rank)) return absl::OkStatus();
-  if (rank > kMaxRank) return absl::InvalidArgumentError(absl::StrCat("paddings ", paddings.ToString(), " ask for a rank above ", kMaxRank));
+  if (rank > kMaxRank) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("paddings ", paddings.ToString(), " ask for a rank above ", kMaxRank));
+  }
   const std::optional<std::vector<int64_t>> values = c.input_ints(1);
   Dims dims(rank, kUnknownDim);
   for (int i = 0; i < rank && values && static_cast<int64_t>(values->size()) == 2 * rank; ++i) {
@@ -132,7 +138,9 @@ void RegisterPadOps(OpLibrary& lib) {
   lib.schemas.Add("Pad(input: T, paddings: Tpaddings) -> output: T", "T: type; Tpaddings: {int32, int64} = int32")
       .Shape(PadShape)
       .Cost(CopyCost);
-  lib.schemas.Add("PadV2(input: T, paddings: Tpaddings, constant_values: T) -> output: T", "T: type; Tpaddings: {int32, int64} = int32")
+  lib.schemas
+      .Add("PadV2(input: T, paddings: Tpaddings, constant_values: T) -> output: T",
+           "T: type; Tpaddings: {int32, int64} = int32")
       .Shape(PadShape)
       .Cost(CopyCost);
   for (const char* op : {"Pad", "PadV2"}) lib.kernels.Add(op, "cpu", MakeKernel<PadKernel>).HostMemory("paddings");

@@ -9,11 +9,13 @@ namespace {
 
 class PlaceholderKernel : public Kernel {
  public:
-  explicit PlaceholderKernel(const KernelInit& init) : shape_(init.node().node_attrs().GetOr<PartialShape>("shape", {})) {}
+  explicit PlaceholderKernel(const KernelInit& init)
+      : shape_(init.node().node_attrs().GetOr<PartialShape>("shape", {})) {}
 
   absl::Status Compute(KernelContext& ctx) override {
-    return absl::InvalidArgumentError(absl::StrCat("you must feed a value for placeholder '", ctx.node().name, "' of dtype ",
-                                                   DTypeName(ctx.output_dtype(0)), " and shape ", shape_.ToString()));
+    return absl::InvalidArgumentError(absl::StrCat("you must feed a value for placeholder '", ctx.node().name,
+                                                   "' of dtype ", DTypeName(ctx.output_dtype(0)), " and shape ",
+                                                   shape_.ToString()));
   }
 
  private:
@@ -28,8 +30,13 @@ class DefaultKernel : public Kernel {
   }
 };
 
+// Graphs of producers up to this one wrote an unknown shape as that of a scalar.
+constexpr int kLastWithoutScalars = 21;
+
 absl::Status PlaceholderShape(ShapeContext& c) {
-  c.set_output(0, c.attrs().GetOr<PartialShape>("shape", {}));
+  PartialShape declared = c.attrs().GetOr<PartialShape>("shape", {});
+  if (declared.has_rank() && declared.rank() == 0 && c.producer() <= kLastWithoutScalars) declared = PartialShape();
+  c.set_output(0, std::move(declared));
   return absl::OkStatus();
 }
 
@@ -44,7 +51,9 @@ absl::Status PlaceholderWithDefaultShape(ShapeContext& c) {
 }  // namespace
 
 void RegisterPlaceholderOps(OpLibrary& lib) {
-  lib.schemas.Add("Placeholder() -> output: dtype", "dtype: type; shape: shape = unknown").Shape(PlaceholderShape).Cost(NoCost);
+  lib.schemas.Add("Placeholder() -> output: dtype", "dtype: type; shape: shape = unknown")
+      .Shape(PlaceholderShape)
+      .Cost(NoCost);
   lib.schemas.Add("PlaceholderWithDefault(input: dtype) -> output: dtype", "dtype: type; shape: shape")
       .Shape(PlaceholderWithDefaultShape)
       .Cost(NoCost);

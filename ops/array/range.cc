@@ -43,13 +43,19 @@ std::optional<int64_t> StepCount(T start, T limit, T delta) {
 
 template <typename T>
 absl::StatusOr<int64_t> RangeSize(T start, T limit, T delta) {
-  const auto values = [&] { return absl::StrCat("start ", Text(start), ", limit ", Text(limit), ", delta ", Text(delta)); };
+  const auto values = [&] {
+    return absl::StrCat("start ", Text(start), ", limit ", Text(limit), ", delta ", Text(delta));
+  };
   if (delta == T(0)) return absl::InvalidArgumentError(absl::StrCat("delta must not be 0 (", values(), ")"));
   // Written so that NaN anywhere is refused.
   const bool reachable = delta > T(0) ? start <= limit : delta < T(0) && start >= limit;
-  if (!reachable) return absl::InvalidArgumentError(absl::StrCat("delta leads away from limit, or is not a number (", values(), ")"));
+  if (!reachable) {
+    return absl::InvalidArgumentError(absl::StrCat("delta leads away from limit, or is not a number (", values(), ")"));
+  }
   const std::optional<int64_t> count = StepCount(start, limit, delta);
-  if (!count) return absl::InvalidArgumentError(absl::StrCat("the range has more than 2^63-1 elements (", values(), ")"));
+  if (!count) {
+    return absl::InvalidArgumentError(absl::StrCat("the range has more than 2^63-1 elements (", values(), ")"));
+  }
   return *count;
 }
 
@@ -90,7 +96,9 @@ absl::StatusOr<int64_t> ConstantSize(const ShapeContext& c) {
   T args[3];
   for (int i = 0; i < 3; ++i) {
     const TensorLiteral* literal = c.input_literal(i);
-    if (literal == nullptr || literal->dtype != DTypeOf<T>::value || literal->shape.num_elements() != 1) return kUnknownDim;
+    if (literal == nullptr || literal->dtype != DTypeOf<T>::value || literal->shape.num_elements() != 1) {
+      return kUnknownDim;
+    }
     literal->CopyTo(&args[i]);
   }
   return RangeSize(args[0], args[1], args[2]);

@@ -33,28 +33,36 @@ absl::StatusOr<Request> ReadRequest(absl::Span<const int64_t> dims) {
   for (size_t i = 0; i < dims.size(); ++i) {
     if (dims[i] == -1) {
       if (request.open >= 0) {
-        return absl::InvalidArgumentError(absl::StrCat("shape [", absl::StrJoin(dims, ","), "] has -1 at ", request.open, " and ", i,
+        return absl::InvalidArgumentError(absl::StrCat("shape [", absl::StrJoin(dims, ","), "] has -1 at ",
+                                                       request.open, " and ", i,
                                                        "; only one dimension can be left open"));
       }
       request.open = static_cast<int>(i);
     } else if (dims[i] < 0) {
-      return absl::InvalidArgumentError(absl::StrCat("shape [", absl::StrJoin(dims, ","), "] has the negative dimension ", dims[i]));
+      return absl::InvalidArgumentError(
+          absl::StrCat("shape [", absl::StrJoin(dims, ","), "] has the negative dimension ", dims[i]));
     } else if (dims[i] == 0) {
       request.has_zero = true;
     } else if (!CheckedMul(request.product, dims[i], &request.product)) {
-      return absl::InvalidArgumentError(absl::StrCat("shape [", absl::StrJoin(dims, ","), "] has more than 2^63-1 elements"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("shape [", absl::StrJoin(dims, ","), "] has more than 2^63-1 elements"));
     }
   }
   return request;
 }
 
-// Elements of the input that the open dimension has to hold: if the request has a zero elsewhere, the input's zeros are
-// taken for that one, so that [0] reshaped to [0,-1] gives [0,1] (L21).
-int64_t ElementsForOpenDim(const Shape& input, bool request_has_zero) {
-  if (!request_has_zero) return input.num_elements();
-  int64_t elements = 1;
+// What the open dimension has to hold. If the request has a zero elsewhere, the input's zeros are taken for that one
+// and its other dimensions need not divide evenly, so that [0] reshaped to [0,-1] gives [0,1] (L21).
+struct OpenDimElements {
+  int64_t count = 1;
+  bool must_divide = true;
+};
+
+OpenDimElements ElementsForOpenDim(const Shape& input, bool request_has_zero) {
+  OpenDimElements elements;
   for (const int64_t d : input.dims()) {
-    if (d > 0) elements *= d;
+    if (d > 0 || !request_has_zero) elements.count *= d;
+    else elements.must_divide = false;
   }
   return elements;
 }
@@ -63,19 +71,19 @@ absl::StatusOr<Shape> ReshapedShape(const Shape& input, Dims dims) {
   THALWEG_ASSIGN_OR_RETURN(const Request request, ReadRequest(dims));
   const std::string requested = absl::StrCat("[", absl::StrJoin(dims, ","), "]");
   if (request.open >= 0) {
-    const int64_t elements = ElementsForOpenDim(input, request.has_zero);
-    dims[request.open] = elements / request.product;
-    if (elements % request.product != 0) {
-      return absl::InvalidArgumentError(absl::StrCat("cannot reshape ", input.ToString(), " with ", input.num_elements(), " elements to ",
-                                                     requested, ": the number must be a multiple of ", request.product));
+    const OpenDimElements elements = ElementsForOpenDim(input, request.has_zero);
+    dims[request.open] = elements.count / request.product;
+    if (elements.must_divide && elements.count % request.product != 0) {
+      return absl::InvalidArgumentError(absl::StrCat("cannot reshape ", input.ToString(), " with ",
+                                                     input.num_elements(), " elements to ", requested,
+                                                     ": the number must be a multiple of ", request.product));
     }
   }
   THALWEG_ASSIGN_OR_RETURN(Shape shape, Shape::Make(dims));
-  if (shape.num_elements() != input.num_elements()) {
-    return absl::InvalidArgumentError(absl::StrCat("cannot reshape ", input.ToString(), " with ", input.num_elements(), " elements to ",
-                                                   requested, request.open >= 0 ? "" : absl::StrCat(" with ", shape.num_elements())));
-  }
-  return shape;
+  if (shape.num_elements() == input.num_elements()) return shape;
+  return absl::InvalidArgumentError(
+      absl::StrCat("cannot reshape ", input.ToString(), " with ", input.num_elements(), " elements to ", requested,
+                   request.open >= 0 ? "" : absl::StrCat(" with ", shape.num_elements())));
 }
 
 class ReshapeKernel : public Kernel {
@@ -83,7 +91,8 @@ class ReshapeKernel : public Kernel {
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& shape_arg = ctx.input(1);
     if (shape_arg.rank() > 1) {
-      return absl::InvalidArgumentError(absl::StrCat("shape must be a vector, but its shape is ", shape_arg.shape().ToString()));
+      return absl::InvalidArgumentError(
+          absl::StrCat("shape must be a vector, but its shape is ", shape_arg.shape().ToString()));
     }
     THALWEG_ASSIGN_OR_RETURN(Dims dims, IntElementsArg(shape_arg, "shape"));
     THALWEG_ASSIGN_OR_RETURN(Shape shape, ReshapedShape(ctx.input(0).shape(), std::move(dims)));
@@ -126,7 +135,8 @@ absl::Status InferOpenDim(const PartialShape& in, PartialShape* out) {
   if (!have || !want) return absl::OkStatus();
   CancelSymbols(&have->open, &want->open);
   const auto mismatch = [&] {
-    return absl::InvalidArgumentError(absl::StrCat("cannot reshape ", in.ToString(), " to ", out->ToString(), ": element counts differ"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("cannot reshape ", in.ToString(), " to ", out->ToString(), ": element counts differ"));
   };
   if (have->open.empty() && want->open.empty()) return have->known == want->known ? absl::OkStatus() : mismatch();
   if (want->open.size() != 1 || want->known == 0 || have->known == 0) return absl::OkStatus();
@@ -174,12 +184,14 @@ absl::StatusOr<std::vector<bool>> SqueezedDims(const std::vector<int64_t>& axes,
 }
 
 absl::Status NotOne(int axis, int64_t dim, const std::string& shape) {
-  return absl::InvalidArgumentError(absl::StrCat("cannot squeeze dimension ", axis, " of ", shape, ": it is ", dim, ", not 1"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("cannot squeeze dimension ", axis, " of ", shape, ": it is ", dim, ", not 1"));
 }
 
 class SqueezeKernel : public Kernel {
  public:
-  explicit SqueezeKernel(const KernelInit& init) : axes_(init.node().node_attrs().GetOr<std::vector<int64_t>>("squeeze_dims", {})) {}
+  explicit SqueezeKernel(const KernelInit& init)
+      : axes_(init.node().node_attrs().GetOr<std::vector<int64_t>>("squeeze_dims", {})) {}
 
   absl::Status Compute(KernelContext& ctx) override {
     const Shape& in = ctx.input(0).shape();
@@ -257,7 +269,9 @@ void RegisterReshapeOps(OpLibrary& lib) {
   lib.schemas.Add("Reshape(tensor: T, shape: Tshape) -> output: T", "T: type; Tshape: {int32, int64} = int32")
       .Shape(ReshapeShape)
       .Cost(NoCost);
-  lib.schemas.Add("Squeeze(input: T) -> output: T", "T: type; squeeze_dims: list(int) >= 0 = []").Shape(SqueezeShape).Cost(NoCost);
+  lib.schemas.Add("Squeeze(input: T) -> output: T", "T: type; squeeze_dims: list(int) >= 0 = []")
+      .Shape(SqueezeShape)
+      .Cost(NoCost);
   lib.schemas.Add("ExpandDims(input: T, dim: Tdim) -> output: T", "T: type; Tdim: {int32, int64} = int32")
       .Shape(ExpandDimsShape)
       .Cost(NoCost);

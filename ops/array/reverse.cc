@@ -55,7 +55,9 @@ absl::Status ReverseShape(ShapeContext& c) {
   const PartialShape& in = c.input(0);
   const std::optional<std::vector<int64_t>> axes = c.input_ints(1);
   // An input without elements may have any axes, and one of unknown size may turn out to have none.
-  if (axes && in.NumElementsOrUnknown() > 0 && in.rank() > 0) THALWEG_RETURN_IF_ERROR(ReversedDims(*axes, in.rank()).status());
+  if (axes && in.NumElementsOrUnknown() > 0 && in.rank() > 0) {
+    THALWEG_RETURN_IF_ERROR(ReversedDims(*axes, in.rank()).status());
+  }
   c.set_output(0, in);
   return absl::OkStatus();
 }
@@ -66,7 +68,8 @@ void RegisterReverse(OpLibrary& lib) {
   lib.schemas
       .Add("ReverseV2(tensor: T, axis: Tidx) -> output: T",
            "Tidx: {int32, int64} = int32; "
-           "T: {uint8, int8, uint16, int16, int32, uint32, int64, uint64, bool, bfloat16, half, float, double, complex64, "
+           "T: {uint8, int8, uint16, int16, int32, uint32, int64, uint64, bool, bfloat16, half, float, double, "
+           "complex64, "
            "complex128, string}")
       .Shape(ReverseShape)
       .Cost(MovedBytesCost);

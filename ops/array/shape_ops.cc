@@ -16,8 +16,8 @@ absl::Status PutInt(Tensor* out, int64_t index, int64_t value, const Shape& desc
     return absl::OkStatus();
   }
   if (value > std::numeric_limits<int32_t>::max()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(value, " of shape ", described.ToString(), " does not fit the int32 output; ask for out_type int64"));
+    return absl::InvalidArgumentError(absl::StrCat(value, " of shape ", described.ToString(),
+                                                   " does not fit the int32 output; ask for out_type int64"));
   }
   out->mutable_flat<int32_t>()[index] = static_cast<int32_t>(value);
   return absl::OkStatus();
@@ -88,11 +88,15 @@ absl::Status RankShape(ShapeContext& c) {
 }  // namespace
 
 void RegisterShapeOps(OpLibrary& lib) {
-  lib.schemas.Add("Shape(input: T) -> output: out_type", "T: type; out_type: {int32, int64} = int32").Shape(ShapeOfShape).Cost(NoCost);
+  lib.schemas.Add("Shape(input: T) -> output: out_type", "T: type; out_type: {int32, int64} = int32")
+      .Shape(ShapeOfShape)
+      .Cost(NoCost);
   lib.schemas.Add("ShapeN(input: N*T) -> output: N*out_type", "N: int >= 1; T: type; out_type: {int32, int64} = int32")
       .Shape(ShapeOfShape)
       .Cost(NoCost);
-  lib.schemas.Add("Size(input: T) -> output: out_type", "T: type; out_type: {int32, int64} = int32").Shape(SizeShape).Cost(NoCost);
+  lib.schemas.Add("Size(input: T) -> output: out_type", "T: type; out_type: {int32, int64} = int32")
+      .Shape(SizeShape)
+      .Cost(NoCost);
   lib.schemas.Add("Rank(input: T) -> output: int32", "T: type").Shape(RankShape).Cost(NoCost);
   for (const char* op : {"Shape", "ShapeN"}) lib.kernels.Add(op, "cpu", MakeKernel<ShapeKernel>).HostMemory("output");
   lib.kernels.Add("Size", "cpu", MakeKernel<SizeKernel>).HostMemory("output");

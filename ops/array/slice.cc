@@ -23,8 +23,8 @@ absl::StatusOr<int64_t> SliceSize(int64_t dim, int64_t begin, int64_t size, int 
   const int64_t left = dim - begin;
   if (size == -1) return left;
   if (size < 0 || size > left) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("size[", axis, "] is ", size, "; from begin ", begin, " of ", dim, " it must be in [0,", left, "], or -1 for all"));
+    return absl::InvalidArgumentError(absl::StrCat("size[", axis, "] is ", size, "; from begin ", begin, " of ", dim,
+                                                   " it must be in [0,", left, "], or -1 for all"));
   }
   return size;
 }
@@ -37,8 +37,9 @@ class SliceKernel : public Kernel {
     THALWEG_ASSIGN_OR_RETURN(Dims size, IntVectorArg(ctx.input(2), "size"));
     const int rank = in.rank();
     if (static_cast<int>(begin.size()) != rank || static_cast<int>(size.size()) != rank) {
-      return absl::InvalidArgumentError(absl::StrCat("begin and size must have one element per dimension of input ", in.shape().ToString(),
-                                                     ", but they have ", begin.size(), " and ", size.size()));
+      return absl::InvalidArgumentError(absl::StrCat("begin and size must have one element per dimension of input ",
+                                                     in.shape().ToString(), ", but they have ", begin.size(), " and ",
+                                                     size.size()));
     }
     const Dims strides = RowMajorStrides(in.shape());
     int64_t offset = 0;
@@ -64,7 +65,8 @@ class SliceKernel : public Kernel {
 };
 
 // One dimension of the result as far as known.
-absl::StatusOr<int64_t> InferredSize(int64_t dim, const ElementKnowledge& begin, const ElementKnowledge& size, int axis) {
+absl::StatusOr<int64_t> InferredSize(int64_t dim, const ElementKnowledge& begin, const ElementKnowledge& size,
+                                     int axis) {
   if (IsKnownDim(dim) && begin.value && size.value) return SliceSize(dim, *begin.value, *size.value, axis);
   if (size.Is(-1)) return begin.Is(0) ? dim : kUnknownDim;
   if (size.value && *size.value < -1) {
@@ -92,8 +94,9 @@ absl::Status SliceShape(ShapeContext& c) {
   }
   const size_t rank = begin ? begin->size() : size->size();
   if ((begin && size && begin->size() != size->size()) || (in.has_rank() && in.rank() != static_cast<int>(rank))) {
-    return absl::InvalidArgumentError(absl::StrCat("begin and size must have one element per dimension of input ", in.ToString(), ", but they have ",
-                                                   begin ? absl::StrCat(begin->size()) : "?", " and ", size ? absl::StrCat(size->size()) : "?"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("begin and size must have one element per dimension of input ", in.ToString(), ", but they have ",
+                     begin ? absl::StrCat(begin->size()) : "?", " and ", size ? absl::StrCat(size->size()) : "?"));
   }
   Dims dims(rank, kUnknownDim);
   for (size_t i = 0; i < rank && begin && size; ++i) {

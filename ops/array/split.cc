@@ -24,7 +24,8 @@ absl::Status EmitPart(KernelContext& ctx, const Tensor& in, int axis, int64_t be
   const int64_t inner = whole.NumElements(axis + 1, whole.rank());
   if (outer == 1 && in.num_elements() > 0) {
     THALWEG_ASSIGN_OR_RETURN(Shape rows, Shape::Make({whole.dim(axis), inner}));
-    ctx.SetOutput(i, in.AliasedAs(in.dtype(), std::move(rows)).Rows(begin, begin + size).AliasedAs(in.dtype(), std::move(shape)));
+    ctx.SetOutput(
+        i, in.AliasedAs(in.dtype(), std::move(rows)).Rows(begin, begin + size).AliasedAs(in.dtype(), std::move(shape)));
     return absl::OkStatus();
   }
   THALWEG_ASSIGN_OR_RETURN(Tensor * out, ctx.AllocateOutput(i, shape));
@@ -107,14 +108,15 @@ absl::Status CompleteSizes(int64_t dim, Dims* sizes) {
     if (size == -1 && open < 0) {
       open = static_cast<int>(i);
     } else if (size < 0) {
-      return absl::InvalidArgumentError(absl::StrCat("size_splits [", absl::StrJoin(*sizes, ","), "] must be >= 0, with at most one -1"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("size_splits [", absl::StrJoin(*sizes, ","), "] must be >= 0, with at most one -1"));
     } else if (!CheckedAdd(sum, size, &sum)) {
       return absl::InvalidArgumentError("the sum of size_splits overflows");
     }
   }
   if (open >= 0 ? sum > dim : sum != dim) {
-    return absl::InvalidArgumentError(absl::StrCat("size_splits [", absl::StrJoin(*sizes, ","), "] do not add up to ", dim,
-                                                   ", the dimension that is split"));
+    return absl::InvalidArgumentError(absl::StrCat("size_splits [", absl::StrJoin(*sizes, ","), "] do not add up to ",
+                                                   dim, ", the dimension that is split"));
   }
   if (open >= 0) (*sizes)[open] = dim - sum;
   return absl::OkStatus();
@@ -130,7 +132,12 @@ class SplitVKernel : public Kernel {
     THALWEG_ASSIGN_OR_RETURN(const int axis, NormalizeAxis(wanted, in.rank(), "split_dim"));
     THALWEG_ASSIGN_OR_RETURN(Dims sizes, IntVectorArg(ctx.input(1), "size_splits", kMaxParts));
     if (static_cast<int>(sizes.size()) != ctx.num_outputs()) {
-      return absl::InvalidArgumentError(absl::StrCat("size_splits has ", sizes.size(), " elements for ", ctx.num_outputs(), " parts"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("size_splits has ", sizes.size(), " elements for ", ctx.num_outputs(), " parts"));
+    }
+    if (sizes.size() == 1 && sizes[0] == -1) {  // as TensorFlow has it: a single part must say its size
+      return absl::InvalidArgumentError(
+          absl::StrCat("size_splits is [-1]; the only part must have size ", in.dim(axis)));
     }
     THALWEG_RETURN_IF_ERROR(CompleteSizes(in.dim(axis), &sizes));
     return EmitParts(ctx, in, axis, sizes);
@@ -145,7 +152,8 @@ absl::Status SplitVShape(ShapeContext& c) {
   const int64_t dim = c.input(0).dim(axis);
   if (const std::optional<std::vector<int64_t>> ints = c.input_ints(1)) {
     if (static_cast<int>(ints->size()) != c.num_outputs()) {
-      return absl::InvalidArgumentError(absl::StrCat("size_splits has ", ints->size(), " elements for ", c.num_outputs(), " parts"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("size_splits has ", ints->size(), " elements for ", c.num_outputs(), " parts"));
     }
     Dims sizes(ints->begin(), ints->end());
     if (IsKnownDim(dim)) THALWEG_RETURN_IF_ERROR(CompleteSizes(dim, &sizes));
@@ -158,7 +166,8 @@ absl::Status SplitVShape(ShapeContext& c) {
 // ---- Unpack
 
 absl::Status WrongNum(int64_t dim, int axis, int num) {
-  return absl::InvalidArgumentError(absl::StrCat("dimension ", axis, " is ", dim, ", but num asks for ", num, " parts"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("dimension ", axis, " is ", dim, ", but num asks for ", num, " parts"));
 }
 
 class UnpackKernel : public Kernel {
@@ -206,7 +215,9 @@ void RegisterSplitOps(OpLibrary& lib) {
            "num_split: int >= 1; T: type; Tlen: {int8, int32, int64} = int64")
       .Shape(SplitVShape)
       .Cost(CopyCost);
-  lib.schemas.Add("Unpack(value: T) -> output: num*T", "num: int >= 0; T: type; axis: int = 0").Shape(UnpackShape).Cost(CopyCost);
+  lib.schemas.Add("Unpack(value: T) -> output: num*T", "num: int >= 0; T: type; axis: int = 0")
+      .Shape(UnpackShape)
+      .Cost(CopyCost);
   lib.kernels.Add("Split", "cpu", MakeKernel<SplitKernel>).HostMemory("split_dim");
   lib.kernels.Add("SplitV", "cpu", MakeKernel<SplitVKernel>).HostMemory("size_splits").HostMemory("split_dim");
   lib.kernels.Add("Unpack", "cpu", MakeKernel<UnpackKernel>);

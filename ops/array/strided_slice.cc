@@ -28,8 +28,9 @@ StridedSliceMasks MasksOf(const NodeAttrs& attrs) {
 }
 
 absl::Status WrongLengths(const std::string& begin, const std::string& end, const std::string& strides) {
-  return absl::InvalidArgumentError(absl::StrCat("begin, end and strides must be vectors of one length, at most ", kMaxStridedSliceEntries,
-                                                 ", but their shapes are ", begin, ", ", end, " and ", strides));
+  return absl::InvalidArgumentError(absl::StrCat("begin, end and strides must be vectors of one length, at most ",
+                                                 kMaxStridedSliceEntries, ", but their shapes are ", begin, ", ", end,
+                                                 " and ", strides));
 }
 
 class StridedSliceKernel : public Kernel {
@@ -64,7 +65,8 @@ class StridedSliceKernel : public Kernel {
     for (int i = 0; i < 3; ++i) {
       const Tensor& t = ctx.input(i + 1);
       if (t.rank() != 1 || t.num_elements() > kMaxStridedSliceEntries || t.shape() != ctx.input(1).shape()) {
-        return WrongLengths(ctx.input(1).shape().ToString(), ctx.input(2).shape().ToString(), ctx.input(3).shape().ToString());
+        return WrongLengths(ctx.input(1).shape().ToString(), ctx.input(2).shape().ToString(),
+                            ctx.input(3).shape().ToString());
       }
       THALWEG_ASSIGN_OR_RETURN(const Dims values, IntVectorArg(t, "indices"));
       indices[i].assign(values.begin(), values.end());
@@ -75,7 +77,9 @@ class StridedSliceKernel : public Kernel {
   // True if the slice is one contiguous range of rows of dimension 0, which can share the input's buffer.
   static bool TakesRows(const StridedSlicePlan& plan, const Shape& in) {
     if (in.rank() == 0) return true;
-    if (in.num_elements() == 0 || plan.dims[0].size == 0 || (plan.dims[0].size > 1 && plan.dims[0].stride != 1)) return false;
+    if (in.num_elements() == 0 || plan.dims[0].size == 0 || (plan.dims[0].size > 1 && plan.dims[0].stride != 1)) {
+      return false;
+    }
     for (int i = 1; i < in.rank(); ++i) {
       if (plan.dims[i].size != in.dim(i) || (in.dim(i) > 1 && plan.dims[i].stride != 1)) return false;
     }
@@ -85,7 +89,9 @@ class StridedSliceKernel : public Kernel {
   static absl::Status PassRows(KernelContext& ctx, const StridedSlicePlan& plan, Shape shape) {
     const DType dtype = ctx.input_dtype(0);
     Tensor in = ctx.TakeInput(0);
-    if (in.rank() > 0 && plan.dims[0].size != in.dim(0)) in = in.Rows(plan.dims[0].begin, plan.dims[0].begin + plan.dims[0].size);
+    if (in.rank() > 0 && plan.dims[0].size != in.dim(0)) {
+      in = in.Rows(plan.dims[0].begin, plan.dims[0].begin + plan.dims[0].size);
+    }
     ctx.SetOutput(0, in.AliasedAs(dtype, std::move(shape)));
     return absl::OkStatus();
   }
@@ -100,7 +106,9 @@ absl::StatusOr<PartialShape> LengthOfIndices(ShapeContext& c) {
     if (!merged.ok()) return WrongLengths(c.input(1).ToString(), c.input(2).ToString(), c.input(3).ToString());
     length = *std::move(merged);
   }
-  if (length.dim(0) > kMaxStridedSliceEntries) return WrongLengths(length.ToString(), length.ToString(), length.ToString());
+  if (length.dim(0) > kMaxStridedSliceEntries) {
+    return WrongLengths(length.ToString(), length.ToString(), length.ToString());
+  }
   return length;
 }
 
@@ -132,8 +140,9 @@ absl::Status StridedSliceShape(ShapeContext& c) {
   const PartialShape& in = c.input(0);
   const int64_t count = length.dim(0);
   if (!in.has_rank() || !IsKnownDim(count)) return absl::OkStatus();
-  THALWEG_ASSIGN_OR_RETURN(const StridedSlicePlan plan, PlanStridedSlice(in.dims(), IndicesOf(c, 1, count), IndicesOf(c, 2, count),
-                                                                         IndicesOf(c, 3, count), MasksOf(c.attrs())));
+  THALWEG_ASSIGN_OR_RETURN(const StridedSlicePlan plan,
+                           PlanStridedSlice(in.dims(), IndicesOf(c, 1, count), IndicesOf(c, 2, count),
+                                            IndicesOf(c, 3, count), MasksOf(c.attrs())));
   SliceValue(c, plan);
   return SetOutputDims(c, plan.OutputDims());
 }

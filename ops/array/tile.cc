@@ -22,8 +22,8 @@ class TileKernel : public Kernel {
     const Tensor& in = ctx.input(0);
     THALWEG_ASSIGN_OR_RETURN(const Dims multiples, IntVectorArg(ctx.input(1), "multiples"));
     if (static_cast<int>(multiples.size()) != in.rank()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("multiples has ", multiples.size(), " elements for input ", in.shape().ToString(), " of rank ", in.rank()));
+      return absl::InvalidArgumentError(absl::StrCat("multiples has ", multiples.size(), " elements for input ",
+                                                     in.shape().ToString(), " of rank ", in.rank()));
     }
     THALWEG_ASSIGN_OR_RETURN(Shape shape, TiledShape(in.shape(), multiples));
     if (shape == in.shape()) {
@@ -50,7 +50,8 @@ class TileKernel : public Kernel {
         return absl::InvalidArgumentError(absl::StrCat("multiples[", i, "] is ", multiples[i], "; it must be >= 0"));
       }
       if (!CheckedMul(dims[i], multiples[i], &dims[i])) {
-        return absl::InvalidArgumentError(absl::StrCat("dimension ", i, ", ", in.dim(i), " times ", multiples[i], ", overflows"));
+        return absl::InvalidArgumentError(
+            absl::StrCat("dimension ", i, ", ", in.dim(i), " times ", multiples[i], ", overflows"));
       }
     }
     return Shape::Make(dims);
@@ -62,16 +63,21 @@ absl::Status TileShape(ShapeContext& c) {
   const PartialShape& in = c.input(0);
   const std::optional<std::vector<ElementKnowledge>> multiples = KnownElements(c, 1);
   if (in.has_rank() && multiples && static_cast<int>(multiples->size()) != in.rank()) {
-    return absl::InvalidArgumentError(absl::StrCat("multiples has ", multiples->size(), " elements for input ", in.ToString()));
+    return absl::InvalidArgumentError(
+        absl::StrCat("multiples has ", multiples->size(), " elements for input ", in.ToString()));
   }
   if (!in.has_rank()) {
-    if (multiples && multiples->size() <= kMaxRank) c.set_output(0, PartialShape::UnknownOfRank(static_cast<int>(multiples->size())));
+    if (multiples && multiples->size() <= kMaxRank) {
+      c.set_output(0, PartialShape::UnknownOfRank(static_cast<int>(multiples->size())));
+    }
     return absl::OkStatus();
   }
   Dims dims(in.rank(), kUnknownDim);
   for (int i = 0; multiples && i < in.rank(); ++i) {
     const ElementKnowledge& m = (*multiples)[i];
-    if (m.value && *m.value < 0) return absl::InvalidArgumentError(absl::StrCat("multiples[", i, "] is ", *m.value, "; it must be >= 0"));
+    if (m.value && *m.value < 0) {
+      return absl::InvalidArgumentError(absl::StrCat("multiples[", i, "] is ", *m.value, "; it must be >= 0"));
+    }
     THALWEG_ASSIGN_OR_RETURN(dims[i], ShapeContext::MulDims(in.dim(i), m.dim));
   }
   return SetOutputDims(c, std::move(dims));
@@ -117,7 +123,9 @@ absl::Status BroadcastToShape(ShapeContext& c) {
     for (int i = 0; i < in.rank(); ++i) {
       const int64_t from = in.dim(i);
       const int64_t to = out.dim(i + missing);
-      if (IsKnownDim(from) && from != 1 && IsKnownDim(to) && from != to) return CannotBroadcast(in.ToString(), out.ToString());
+      if (IsKnownDim(from) && from != 1 && IsKnownDim(to) && from != to) {
+        return CannotBroadcast(in.ToString(), out.ToString());
+      }
       if (!IsKnownDim(to) && IsKnownDim(from) && from != 1) out.set_dim(i + missing, from);
     }
   }

@@ -105,7 +105,8 @@ class TopKKernel : public Kernel {
     const int64_t columns = in.dim(in.rank() - 1);
     if (columns < k) return TooFewColumns(columns, k);
     if (columns - 1 > LargestIndexOf(ctx.output_dtype(1))) {
-      return absl::InvalidArgumentError(absl::StrCat(columns, " columns are too many for indices of ", DTypeName(ctx.output_dtype(1))));
+      return absl::InvalidArgumentError(
+          absl::StrCat(columns, " columns are too many for indices of ", DTypeName(ctx.output_dtype(1))));
     }
     Dims dims(in.shape().dims().begin(), in.shape().dims().end());
     dims.back() = k;
@@ -164,7 +165,8 @@ absl::Status TopKShape(ShapeContext& c) {
 void RegisterTopK(OpLibrary& lib) {
   lib.schemas
       .Add("TopKV2(input: T, k: Tk) -> (values: T, indices: index_type)",
-           "sorted: bool = true; T: realnumbertype; Tk: {int16, int32, int64} = int32; index_type: {int16, int32, int64} = int32")
+           "sorted: bool = true; T: realnumbertype; Tk: {int16, int32, int64} = int32; index_type: {int16, int32, "
+           "int64} = int32")
       .Shape(TopKShape)
       .Cost(ElementwiseCost<10>);
   lib.kernels.Add("TopKV2", "cpu", MakeKernel<TopKKernel>).HostMemory("k");

@@ -25,7 +25,8 @@ absl::StatusOr<std::vector<int>> Permutation(absl::Span<const int64_t> perm, int
   for (const int64_t p : perm) {
     THALWEG_ASSIGN_OR_RETURN(const int i, NormalizeAxis(p, rank, "perm"));
     if (used[i]) {
-      return absl::InvalidArgumentError(absl::StrCat("perm [", absl::StrJoin(perm, ","), "] names dimension ", i, " twice"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("perm [", absl::StrJoin(perm, ","), "] names dimension ", i, " twice"));
     }
     used[i] = true;
     order.push_back(i);
@@ -93,7 +94,8 @@ absl::Status TransposeShape(ShapeContext& c) {
     return absl::OkStatus();
   }
   if (c.input(1).has_rank() && IsKnownDim(c.input(1).dim(0)) && c.input(1).dim(0) != in.rank()) {
-    return absl::InvalidArgumentError(absl::StrCat("perm has ", c.input(1).dim(0), " elements for an input of rank ", in.rank()));
+    return absl::InvalidArgumentError(
+        absl::StrCat("perm has ", c.input(1).dim(0), " elements for an input of rank ", in.rank()));
   }
   if (!perm) {
     c.set_output(0, in.rank() <= 1 ? in : PartialShape::UnknownOfRank(in.rank()));

@@ -37,11 +37,12 @@ template <typename Bits>
 struct FloatFormat {
   Bits magnitude;
   Bits infinity;
+  bool zeros_equal;  // TensorFlow tells the zeros of the 16-bit formats apart, those of the others not
 };
-constexpr FloatFormat<uint16_t> kHalfFormat{0x7fff, 0x7c00};
-constexpr FloatFormat<uint16_t> kBFloat16Format{0x7fff, 0x7f80};
-constexpr FloatFormat<uint32_t> kFloatFormat{0x7fffffffu, 0x7f800000u};
-constexpr FloatFormat<uint64_t> kDoubleFormat{0x7fffffffffffffffu, 0x7ff0000000000000u};
+constexpr FloatFormat<uint16_t> kHalfFormat{0x7fff, 0x7c00, false};
+constexpr FloatFormat<uint16_t> kBFloat16Format{0x7fff, 0x7f80, false};
+constexpr FloatFormat<uint32_t> kFloatFormat{0x7fffffffu, 0x7f800000u, true};
+constexpr FloatFormat<uint64_t> kDoubleFormat{0x7fffffffffffffffu, 0x7ff0000000000000u, true};
 
 template <typename Bits>
 Classes ClassifyBits(const Tensor& t) {
@@ -52,7 +53,7 @@ Classes ClassifyBits(const Tensor& t) {
   return classes;
 }
 
-// -0 equals 0, and every NaN stands alone (L18).
+// Every NaN stands alone, and -0 equals 0 (L18) where the format says so.
 template <typename Bits>
 Classes ClassifyFloats(const Tensor& t, const FloatFormat<Bits>& format) {
   absl::flat_hash_map<Bits, int64_t> map;
@@ -61,7 +62,7 @@ Classes ClassifyFloats(const Tensor& t, const FloatFormat<Bits>& format) {
   for (int64_t i = 0; i < t.num_elements(); ++i) {
     const Bits magnitude = values[i] & format.magnitude;
     if (magnitude > format.infinity) classes.JoinAlone(i);
-    else classes.Join(map, magnitude == 0 ? magnitude : values[i], i);
+    else classes.Join(map, magnitude == 0 && format.zeros_equal ? magnitude : values[i], i);
   }
   return classes;
 }
@@ -105,10 +106,12 @@ class UniqueKernel : public Kernel {
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& in = ctx.input(0);
     if (in.rank() != 1) {
-      return absl::InvalidArgumentError(absl::StrCat("input must be a vector, but its shape is ", in.shape().ToString()));
+      return absl::InvalidArgumentError(
+          absl::StrCat("input must be a vector, but its shape is ", in.shape().ToString()));
     }
     if (ctx.output_dtype(1) == DType::kInt32 && in.num_elements() > std::numeric_limits<int32_t>::max()) {
-      return absl::InvalidArgumentError(absl::StrCat(in.num_elements(), " elements are too many for int32 indices; ask for out_idx int64"));
+      return absl::InvalidArgumentError(
+          absl::StrCat(in.num_elements(), " elements are too many for int32 indices; ask for out_idx int64"));
     }
     const Classes classes = Classify(in);
     const int64_t count = static_cast<int64_t>(classes.first.size());
@@ -139,11 +142,13 @@ absl::Status UniqueShape(ShapeContext& c) {
 void RegisterUniqueOps(OpLibrary& lib) {
   const char* attrs = "T: type; out_idx: {int32, int64} = int32";
   lib.schemas.Add("Unique(x: T) -> (y: T, idx: out_idx)", attrs).Shape(UniqueShape).Cost(CopyCost);
-  lib.schemas.Add("UniqueWithCounts(x: T) -> (y: T, idx: out_idx, count: out_idx)", attrs).Shape(UniqueShape).Cost(CopyCost);
+  lib.schemas.Add("UniqueWithCounts(x: T) -> (y: T, idx: out_idx, count: out_idx)", attrs)
+      .Shape(UniqueShape)
+      .Cost(CopyCost);
   for (const char* op : {"Unique", "UniqueWithCounts"}) {
     lib.kernels.Add(op, "cpu", MakeKernel<UniqueKernel>)
-        .Type<float, double, half, bfloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t, bool,
-              std::string>("T");
+        .Type<float, double, half, bfloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t,
+              bool, std::string>("T");
   }
 }
 

@@ -15,7 +15,9 @@ constexpr int kMaxWhereRank = 8;
 constexpr int64_t kBlock = 1 << 15;  // elements that one task counts, then writes
 
 template <typename T>
-bool IsTrue(T v) { return v != T(0); }
+bool IsTrue(T v) {
+  return v != T(0);
+}
 inline bool IsTrue(bool v) { return v; }
 inline bool IsTrue(half v) { return (v.bits & 0x7fff) != 0; }
 inline bool IsTrue(bfloat16 v) { return static_cast<float>(v) != 0.0f; }
@@ -48,7 +50,8 @@ absl::Status FindTrue(KernelContext& ctx) {
   const T* values = static_cast<const T*>(in.raw());
   const int64_t elements = in.num_elements();
   const int64_t blocks = (elements + kBlock - 1) / kBlock;
-  std::vector<int64_t> start(blocks + 1, 0);  // first the count of block b at b + 1, then the true elements before block b
+  std::vector<int64_t> start(blocks + 1,
+                             0);  // first the count of block b at b + 1, then the true elements before block b
   ctx.ParallelFor(blocks, 0.5 * kBlock, [&](int64_t begin, int64_t end) {
     for (int64_t b = begin; b < end; ++b) {
       int64_t count = 0;
@@ -64,7 +67,8 @@ absl::Status FindTrue(KernelContext& ctx) {
   int64_t* coordinates = out->mutable_flat<int64_t>().data();
   ctx.ParallelFor(blocks, 2.0 * kBlock, [&](int64_t begin, int64_t end) {
     for (int64_t b = begin; b < end; ++b) {
-      WriteCoordinates(in.shape(), values, b * kBlock, std::min(elements, (b + 1) * kBlock), coordinates + start[b] * rank);
+      WriteCoordinates(in.shape(), values, b * kBlock, std::min(elements, (b + 1) * kBlock),
+                       coordinates + start[b] * rank);
     }
   });
   return absl::OkStatus();
@@ -75,7 +79,8 @@ class WhereKernel : public Kernel {
   absl::Status Compute(KernelContext& ctx) override {
     const Shape& shape = ctx.input(0).shape();
     if (shape.rank() < 1 || shape.rank() > kMaxWhereRank) {
-      return absl::InvalidArgumentError(absl::StrCat("input must have rank 1 to ", kMaxWhereRank, ", but its shape is ", shape.ToString()));
+      return absl::InvalidArgumentError(
+          absl::StrCat("input must have rank 1 to ", kMaxWhereRank, ", but its shape is ", shape.ToString()));
     }
     switch (ctx.input_dtype(0)) {
       case DType::kBool: return FindTrue<bool>(ctx);
@@ -107,13 +112,14 @@ absl::Status WhereShape(ShapeContext& c) {
 void RegisterWhere(OpLibrary& lib) {
   lib.schemas
       .Add("Where(input: T) -> index: int64",
-           "T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, "
+           "T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, "
+           "quint16, "
            "uint16, complex128, half, uint32, uint64, bool} = bool")
       .Shape(WhereShape)
       .Cost(CopyCost);
   lib.kernels.Add("Where", "cpu", MakeKernel<WhereKernel>)
-      .Type<float, double, half, bfloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t, bool,
-            std::complex<float>, std::complex<double>>("T");
+      .Type<float, double, half, bfloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t,
+            bool, std::complex<float>, std::complex<double>>("T");
 }
 
 }  // namespace thalweg

@@ -1,8 +1,9 @@
 // How data-movement code handles elements: by size and kind of object, never by dtype.
 //
-// A cell type has kBytes and static functions that copy one element or a run of adjacent ones between untyped addresses.
-// Plain elements of one size share a cell, so a driver is compiled five times for all numbers (1, 2, 4, 8, 16 bytes) and
-// three times for objects. Plain addresses need no alignment. Destination objects must have been constructed.
+// A cell type has kBytes and static functions that copy one element or a run of adjacent ones between untyped
+// addresses. Plain elements of one size share a cell, so a driver is compiled five times for all numbers (1, 2, 4, 8,
+// 16 bytes) and three times for objects. Plain addresses need no alignment. Destination objects must have been
+// constructed.
 #pragma once
 
 #include <algorithm>

@@ -40,7 +40,8 @@ void GatherBlocks(KernelContext& ctx, DType dtype, const BlockGather& gather, co
   if (blocks == 0 || gather.block == 0) return;
   WithCell(dtype, [&](auto cell) {
     using Cell = decltype(cell);
-    const double nanos = kNanosPerBlock + gather.block * (Cell::kPlain ? kNanosPerByte * Cell::kBytes : kNanosPerObject);
+    const double nanos =
+        kNanosPerBlock + gather.block * (Cell::kPlain ? kNanosPerByte * Cell::kBytes : kNanosPerObject);
     ctx.ParallelFor(blocks, nanos, [&](int64_t begin, int64_t end) {
       CopyRange<Cell>(gather, static_cast<const char*>(src), static_cast<char*>(dst), begin, end);
     });

@@ -14,9 +14,10 @@ struct BlockGather {
   int64_t batch = 1;
   int64_t outer = 1;
   int64_t count = 0;
-  int64_t block = 1;             // elements per block
-  int64_t group = 0;             // elements from one source group to the next
-  const int64_t* offsets = nullptr;  // batch * count of them; negative: the block becomes zeros (objects stay as they are)
+  int64_t block = 1;  // elements per block
+  int64_t group = 0;  // elements from one source group to the next
+  const int64_t* offsets =
+      nullptr;  // batch * count of them; negative: the block becomes zeros (objects stay as they are)
 };
 
 // Requires: a valid dtype, all source blocks inside the source. Splits large copies over the step's threads.

@@ -18,7 +18,8 @@ absl::Status AppendElements(const Tensor& t, absl::string_view name, Dims* out) 
     case DType::kInt16: Append<int16_t>(t, out); break;
     case DType::kInt8: Append<int8_t>(t, out); break;
     case DType::kUInt8: Append<uint8_t>(t, out); break;
-    default: return absl::InvalidArgumentError(absl::StrCat(name, " must be an integer tensor, not ", DTypeName(t.dtype())));
+    default:
+      return absl::InvalidArgumentError(absl::StrCat(name, " must be an integer tensor, not ", DTypeName(t.dtype())));
   }
   return absl::OkStatus();
 }
@@ -27,8 +28,8 @@ absl::Status AppendElements(const Tensor& t, absl::string_view name, Dims* out) 
 
 absl::StatusOr<Dims> IntElementsArg(const Tensor& t, absl::string_view name, int64_t limit) {
   if (t.num_elements() > limit) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(name, " has ", t.num_elements(), " elements (shape ", t.shape().ToString(), "); at most ", limit, " make sense"));
+    return absl::InvalidArgumentError(absl::StrCat(name, " has ", t.num_elements(), " elements (shape ",
+                                                   t.shape().ToString(), "); at most ", limit, " make sense"));
   }
   Dims out;
   THALWEG_RETURN_IF_ERROR(AppendElements(t, name, &out));

@@ -21,9 +21,9 @@ absl::StatusOr<Dims> IntElementsArg(const Tensor& t, absl::string_view name, int
 
 // How strict an op is about what counts as a scalar.
 enum class ScalarRule {
-  kScalar,             // rank 0 only
+  kScalar,  // rank 0 only
   kScalarOrVectorOfOne,
-  kOneElement,         // any rank
+  kOneElement,  // any rank
 };
 absl::StatusOr<int64_t> IntScalarArg(const Tensor& t, absl::string_view name, ScalarRule rule = ScalarRule::kScalar);
 

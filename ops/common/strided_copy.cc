@@ -11,7 +11,7 @@ namespace thalweg {
 namespace {
 
 // Rough costs, which decide only whether a second thread pays.
-constexpr double kNanosPerCopiedByte = 0.1;    // contiguous memcpy out of cache
+constexpr double kNanosPerCopiedByte = 0.1;  // contiguous memcpy out of cache
 constexpr double kNanosPerScatteredCell = 1.0;
 constexpr double kNanosPerObject = 20.0;
 
@@ -122,7 +122,8 @@ void CopyByRows(KernelContext& ctx, const CopyDims& dims, double nanos_per_cell,
 
 // Copies rows [first, last) of a plane whose source runs along `rows` and whose destination runs along `columns`.
 template <typename Cell>
-void CopyTransposed(const CopyDim& rows, const CopyDim& columns, int64_t first, int64_t last, const char* src, char* dst) {
+void CopyTransposed(const CopyDim& rows, const CopyDim& columns, int64_t first, int64_t last, const char* src,
+                    char* dst) {
   constexpr int64_t kTile = std::max<int64_t>(4, kTileBytes / Cell::kBytes);
   for (int64_t column = 0; column < columns.extent; column += kTile) {
     const int64_t tile_columns = std::min(kTile, columns.extent - column);
@@ -164,7 +165,8 @@ void CopyByTiles(KernelContext& ctx, const CopyDims& dims, const char* src, char
 // returns true; false if this is no transposition. The order of loops is free.
 template <typename Cell>
 bool ArrangeAsTransposition(CopyDims* dims) {
-  if (dims->size() < 2 || dims->back().dst_stride != Cell::kBytes || std::abs(dims->back().src_stride) <= Cell::kBytes) {
+  if (dims->size() < 2 || dims->back().dst_stride != Cell::kBytes ||
+      std::abs(dims->back().src_stride) <= Cell::kBytes) {
     return false;
   }
   for (size_t i = dims->size() - 1; i-- > 0;) {
@@ -191,7 +193,9 @@ void CopyCells(KernelContext& ctx, CopyDims dims, const char* src, char* dst) {
 // few channels alone. Returns the size of a cell.
 int64_t WidenCells(CopyDims* dims, int64_t cell_bytes) {
   const CopyDim& row = dims->back();
-  if (dims->size() < 2 || row.src_stride != cell_bytes || row.dst_stride != cell_bytes || row.extent > 16) return cell_bytes;
+  if (dims->size() < 2 || row.src_stride != cell_bytes || row.dst_stride != cell_bytes || row.extent > 16) {
+    return cell_bytes;
+  }
   const int64_t run = row.extent * cell_bytes;
   if (run != 2 && run != 4 && run != 8 && run != 16) return cell_bytes;
   dims->pop_back();

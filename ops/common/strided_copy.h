@@ -3,8 +3,8 @@
 //
 // A copy is an index space: a list of dimensions, each with its extent and the distance that one step covers in source
 // and destination. A source stride of 0 repeats, a negative one reverses. The driver drops and merges dimensions, turns
-// contiguous runs into memcpy, walks transpositions in cache-sized tiles, and splits large copies over the step's threads.
-// It works for every dtype, objects (strings, handles, variants) included.
+// contiguous runs into memcpy, walks transpositions in cache-sized tiles, and splits large copies over the step's
+// threads. It works for every dtype, objects (strings, handles, variants) included.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +25,8 @@ struct CopyDim {
 using CopyDims = absl::InlinedVector<CopyDim, 6>;
 
 // Copies every element of the index space from `src`, the address of the element at index 0, to `dst` likewise.
-// Requires: a valid dtype, extents >= 0, all addresses inside their buffers, no destination written twice, no overlap of
-// source and destination.
+// Requires: a valid dtype, extents >= 0, all addresses inside their buffers, no destination written twice, no overlap
+// of source and destination.
 void StridedCopy(KernelContext& ctx, DType dtype, CopyDims dims, const void* src, void* dst);
 
 // Writes `count` copies of the element at `value` to `dst`.

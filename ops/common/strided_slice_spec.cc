@@ -35,8 +35,8 @@ absl::Status OutOfBounds(int64_t index, int dim, int64_t extent) {
 // A single position; end does not matter.
 absl::StatusOr<DimSlice> ShrunkDim(const Entry& e, int dim, int64_t extent) {
   if (e.stride && *e.stride < 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("dimension ", dim, " is indexed by a single position, so its stride must be positive, not ", *e.stride));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "dimension ", dim, " is indexed by a single position, so its stride must be positive, not ", *e.stride));
   }
   DimSlice slice;
   slice.size = 1;
@@ -86,7 +86,8 @@ DimSlice RangeDim(const Entry& e, int64_t extent) {
 }
 
 absl::Status TooManyIndices(absl::Span<const int64_t> input) {
-  return absl::InvalidArgumentError(absl::StrCat("there are more indices than the ", input.size(), " dimensions of input ",
+  return absl::InvalidArgumentError(absl::StrCat("there are more indices than the ", input.size(),
+                                                 " dimensions of input ",
                                                  PartialShape::OfDims(Dims(input.begin(), input.end())).ToString()));
 }
 
@@ -99,16 +100,16 @@ Dims StridedSlicePlan::OutputDims() const {
 }
 
 absl::StatusOr<StridedSlicePlan> PlanStridedSlice(absl::Span<const int64_t> input, absl::Span<const KnownIndex> begin,
-                                                  absl::Span<const KnownIndex> end, absl::Span<const KnownIndex> strides,
+                                                  absl::Span<const KnownIndex> end,
+                                                  absl::Span<const KnownIndex> strides,
                                                   const StridedSliceMasks& masks) {
   const size_t entries = strides.size();
-  size_t ellipses = 0;
   size_t indices = 0;
-  for (size_t i = 0; i < entries; ++i) {
-    ellipses += KindOf(masks, i) == EntryKind::kEllipsis;
-    indices += KindOf(masks, i) == EntryKind::kIndex;
+  for (size_t i = 0; i < entries; ++i) indices += KindOf(masks, i) == EntryKind::kIndex;
+  // Unlike other bits, those of ellipses count even beyond the length.
+  if ((masks.ellipsis & (masks.ellipsis - 1)) != 0) {
+    return absl::InvalidArgumentError(absl::StrCat("ellipsis_mask ", masks.ellipsis, " has more than one ellipsis"));
   }
-  if (ellipses > 1) return absl::InvalidArgumentError(absl::StrCat("ellipsis_mask ", masks.ellipsis, " has more than one ellipsis"));
   if (indices > input.size()) return TooManyIndices(input);
 
   StridedSlicePlan plan;

@@ -45,8 +45,8 @@ struct StridedSlicePlan {
 // InvalidArgument, naming the index and the input shape, if the slice cannot be taken from `input`. Requires: spans of
 // equal length.
 absl::StatusOr<StridedSlicePlan> PlanStridedSlice(absl::Span<const int64_t> input, absl::Span<const KnownIndex> begin,
-                                                  absl::Span<const KnownIndex> end, absl::Span<const KnownIndex> strides,
-                                                  const StridedSliceMasks& masks);
+                                                  absl::Span<const KnownIndex> end,
+                                                  absl::Span<const KnownIndex> strides, const StridedSliceMasks& masks);
 
 // At most this many elements of begin, end and strides: the masks have 32 bits, one of which an implied ellipsis needs.
 inline constexpr int kMaxStridedSliceEntries = 31;

@@ -37,7 +37,8 @@ absl::Status Variable::Assign(Tensor value, bool same_shape) {
   std::lock_guard<std::mutex> lock(mutex_);
   if (same_shape && value_.initialized() && value_.shape() != value.shape()) {
     return absl::InvalidArgumentError(absl::StrCat("variable '", name_, "' has shape ", value_.shape().ToString(),
-                                                   "; a value of shape ", value.shape().ToString(), " cannot be assigned to it"));
+                                                   "; a value of shape ", value.shape().ToString(),
+                                                   " cannot be assigned to it"));
   }
   std::swap(value_, value);  // the old value is freed after the lock
   return absl::OkStatus();
@@ -52,7 +53,8 @@ absl::Status Variable::Update(Updater update) {
 absl::StatusOr<ResourceHandle> VariableHandle(const KernelContext& ctx, int i) {
   THALWEG_ASSIGN_OR_RETURN(ResourceHandle handle, ctx.input(i).scalar<ResourceHandle>());
   if (handle.type_name != Variable::kTypeName) {
-    return absl::InvalidArgumentError(absl::StrCat("handle '", handle.name, "' is of type '", handle.type_name, "', not a variable"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("handle '", handle.name, "' is of type '", handle.type_name, "', not a variable"));
   }
   return handle;
 }
@@ -65,8 +67,8 @@ absl::StatusOr<std::shared_ptr<Variable>> FindVariable(KernelContext& ctx, const
 
 absl::Status CheckVariableDType(const Variable& variable, DType dtype) {
   if (variable.dtype() == dtype) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("variable '", variable.name(), "' holds ", DTypeName(variable.dtype()), ", not ",
-                                                 DTypeName(dtype)));
+  return absl::InvalidArgumentError(
+      absl::StrCat("variable '", variable.name(), "' holds ", DTypeName(variable.dtype()), ", not ", DTypeName(dtype)));
 }
 
 }  // namespace thalweg

@@ -1,7 +1,7 @@
 // Variable: the resource behind VarHandleOp. One tensor that ops read, replace and update.
 //
-// Threading: every method locks; none blocks for longer than a copy of the value. Readers share the buffer, so an update
-// that finds the buffer shared works on a new one: a value once read never changes.
+// Threading: every method locks; none blocks for longer than a copy of the value. Readers share the buffer, so an
+// update that finds the buffer shared works on a new one: a value once read never changes.
 #pragma once
 
 #include <memory>
@@ -33,8 +33,8 @@ class Variable : public Resource {
   // InvalidArgument if the dtype differs, or if `same_shape` is asked for and the value there has another shape.
   absl::Status Assign(Tensor value, bool same_shape = false);
   // Calls update(value) under the lock. `update` may write the buffer in place if it finds it owned alone, otherwise it
-  // puts a new tensor in its place; if it fails, the value must be as before. It must not wait for anything, nor split work
-  // over threads (a helping thread may want this very lock).
+  // puts a new tensor in its place; if it fails, the value must be as before. It must not wait for anything, nor split
+  // work over threads (a helping thread may want this very lock).
   using Updater = absl::FunctionRef<absl::Status(Tensor& value)>;
   absl::Status Update(Updater update);
 

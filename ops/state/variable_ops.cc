@@ -64,7 +64,9 @@ class AssignVariableKernel : public Kernel {
   absl::Status Compute(KernelContext& ctx) override {
     THALWEG_ASSIGN_OR_RETURN(const ResourceHandle handle, VariableHandle(ctx, 0));
     const DType dtype = ctx.input_dtype(1);
-    const auto make = [&]() -> absl::StatusOr<std::shared_ptr<Resource>> { return std::make_shared<Variable>(handle.name, dtype); };
+    const auto make = [&]() -> absl::StatusOr<std::shared_ptr<Resource>> {
+      return std::make_shared<Variable>(handle.name, dtype);
+    };
     if (!handle.resource) {
       THALWEG_RETURN_IF_ERROR(ctx.step().resources().LookupOrCreate(handle.container, handle.name, make).status());
     }
@@ -108,11 +110,15 @@ class DestroyResourceKernel : public Kernel {
 
 struct AddOp {
   template <typename T>
-  static T Apply(T a, T b) { return a + b; }
+  static T Apply(T a, T b) {
+    return a + b;
+  }
 };
 struct SubOp {
   template <typename T>
-  static T Apply(T a, T b) { return a - b; }
+  static T Apply(T a, T b) {
+    return a - b;
+  }
 };
 
 // Integers wrap, so they are computed as unsigned numbers.
@@ -120,7 +126,8 @@ template <typename Op, typename T>
 T Combine(T a, T b) {
   if constexpr (std::is_integral_v<T>) {
     using U = std::make_unsigned_t<T>;
-    return static_cast<T>(Op::Apply(static_cast<uint64_t>(static_cast<U>(a)), static_cast<uint64_t>(static_cast<U>(b))));
+    return static_cast<T>(
+        Op::Apply(static_cast<uint64_t>(static_cast<U>(a)), static_cast<uint64_t>(static_cast<U>(b))));
   } else {
     return Op::Apply(a, b);
   }
@@ -140,8 +147,9 @@ class AssignUpdateKernel : public Kernel {
  private:
   static absl::Status Apply(KernelContext& ctx, const Tensor& operand, const Variable& variable, Tensor& value) {
     if (value.shape() != operand.shape()) {
-      return absl::InvalidArgumentError(absl::StrCat("variable '", variable.name(), "' has shape ", value.shape().ToString(),
-                                                     "; it cannot be updated with a value of shape ", operand.shape().ToString()));
+      return absl::InvalidArgumentError(
+          absl::StrCat("variable '", variable.name(), "' has shape ", value.shape().ToString(),
+                       "; it cannot be updated with a value of shape ", operand.shape().ToString()));
     }
     // Others may still read a shared buffer: leave it alone and write elsewhere.
     Tensor result;
@@ -160,37 +168,52 @@ class AssignUpdateKernel : public Kernel {
 
 template <typename... Ts>
 void AddUpdateKernels(OpLibrary& lib) {
-  (lib.kernels.Add("AssignAddVariableOp", "cpu", MakeKernel<AssignUpdateKernel<AddOp, Ts>>).template Type<Ts>("dtype"), ...);
-  (lib.kernels.Add("AssignSubVariableOp", "cpu", MakeKernel<AssignUpdateKernel<SubOp, Ts>>).template Type<Ts>("dtype"), ...);
+  (lib.kernels.Add("AssignAddVariableOp", "cpu", MakeKernel<AssignUpdateKernel<AddOp, Ts>>).template Type<Ts>("dtype"),
+   ...);
+  (lib.kernels.Add("AssignSubVariableOp", "cpu", MakeKernel<AssignUpdateKernel<SubOp, Ts>>).template Type<Ts>("dtype"),
+   ...);
 }
 
 }  // namespace
 
 void RegisterStateOps(OpLibrary& lib) {
   lib.schemas
-      .Add("VarHandleOp() -> resource: resource",
-           "container: string = \"\"; shared_name: string = \"\"; debug_name: string = \"\"; dtype: type; shape: shape; "
-           "allowed_devices: list(string) = []")
+      .Add(
+          "VarHandleOp() -> resource: resource",
+          "container: string = \"\"; shared_name: string = \"\"; debug_name: string = \"\"; dtype: type; shape: shape; "
+          "allowed_devices: list(string) = []")
       .Shape(ScalarShape)
       .Cost(NoCost)
       .Stateful();
-  lib.schemas.Add("ReadVariableOp(resource: resource) -> value: dtype", "dtype: type").Shape(UnknownShape).Cost(NoCost).Stateful();
+  lib.schemas.Add("ReadVariableOp(resource: resource) -> value: dtype", "dtype: type")
+      .Shape(UnknownShape)
+      .Cost(NoCost)
+      .Stateful();
   lib.schemas.Add("AssignVariableOp(resource: resource, value: dtype)", "dtype: type; validate_shape: bool = false")
       .Shape(NoOutputs)
       .Cost(NoCost)
       .Stateful();
-  lib.schemas.Add("VarIsInitializedOp(resource: resource) -> is_initialized: bool").Shape(ScalarShape).Cost(NoCost).Stateful();
-  lib.schemas.Add("DestroyResourceOp(resource: resource)", "ignore_lookup_error: bool = true").Shape(NoOutputs).Cost(NoCost).Stateful();
+  lib.schemas.Add("VarIsInitializedOp(resource: resource) -> is_initialized: bool")
+      .Shape(ScalarShape)
+      .Cost(NoCost)
+      .Stateful();
+  lib.schemas.Add("DestroyResourceOp(resource: resource)", "ignore_lookup_error: bool = true")
+      .Shape(NoOutputs)
+      .Cost(NoCost)
+      .Stateful();
   for (const char* op : {"AssignAddVariableOp", "AssignSubVariableOp"}) {
-    lib.schemas.Add(absl::StrCat(op, "(resource: resource, value: dtype)"), "dtype: type").Shape(NoOutputs).Cost(CopyCost).Stateful();
+    lib.schemas.Add(absl::StrCat(op, "(resource: resource, value: dtype)"), "dtype: type")
+        .Shape(NoOutputs)
+        .Cost(CopyCost)
+        .Stateful();
   }
   lib.kernels.Add("VarHandleOp", "cpu", MakeKernel<VarHandleKernel>);
   lib.kernels.Add("ReadVariableOp", "cpu", MakeKernel<ReadVariableKernel>);
   lib.kernels.Add("AssignVariableOp", "cpu", MakeKernel<AssignVariableKernel>);
   lib.kernels.Add("VarIsInitializedOp", "cpu", MakeKernel<VarIsInitializedKernel>);
   lib.kernels.Add("DestroyResourceOp", "cpu", MakeKernel<DestroyResourceKernel>);
-  AddUpdateKernels<float, double, half, bfloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t,
-                   std::complex<float>, std::complex<double>>(lib);
+  AddUpdateKernels<float, double, half, bfloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t,
+                   uint64_t, std::complex<float>, std::complex<double>>(lib);
 }
 
 }  // namespace thalweg

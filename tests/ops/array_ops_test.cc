@@ -1,5 +1,5 @@
-// Kernels of the array family, one node at a time. Broad comparison with TensorFlow is tests/golden's; here stand the rules
-// that are easy to get wrong, and inputs that must be refused.
+// Kernels of the array family, one node at a time. Broad comparison with TensorFlow is tests/golden's; here stand the
+// rules that are easy to get wrong, and inputs that must be refused.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -43,6 +43,7 @@ TEST(Reshape, L21_FindsTheOpenDimensionBesideZeros) {
   EXPECT_EQ(ShapeOf(Reshape({0, 3}, {-1, 0})), "[3,0]");
   EXPECT_EQ(ShapeOf(Reshape({2, 6}, {3, -1})), "[3,4]");
   EXPECT_EQ(ShapeOf(Reshape({1}, {})), "[]");
+  EXPECT_EQ(ShapeOf(Reshape({0, 3}, {0, 2, -1})), "[0,2,1]");
 }
 
 TEST(Reshape, RefusesWhatDoesNotFit) {
@@ -135,14 +136,18 @@ TEST(Slice, ChecksBothEnds) {
   EXPECT_EQ(Values<int32_t>(slice(1, -1)), (Ints{2, 3}));
   EXPECT_EQ(Values<int32_t>(slice(3, 0)), Ints{});
   const int64_t max = std::numeric_limits<int64_t>::max();
-  for (const auto& [begin, size] : std::vector<std::pair<int64_t, int64_t>>{{-1, 1}, {4, 0}, {1, 3}, {0, -2}, {max, max}, {1, max}}) {
+  for (const auto& [begin, size] :
+       std::vector<std::pair<int64_t, int64_t>>{{-1, 1}, {4, 0}, {1, 3}, {0, -2}, {max, max}, {1, max}}) {
     EXPECT_EQ(slice(begin, size).status().code(), kInvalid) << begin << " " << size;
   }
 }
 
 TEST(StridedSlice, ReversesAndPicks) {
   OpRunner op("StridedSlice");
-  op.Input<int32_t>({0, 1, 2, 3, 4, 5}, {2, 3}).Input<int32_t>({1, 2}, {2}).Input<int32_t>({0, 0}, {2}).Input<int32_t>({1, -2}, {2});
+  op.Input<int32_t>({0, 1, 2, 3, 4, 5}, {2, 3})
+      .Input<int32_t>({1, 2}, {2})
+      .Input<int32_t>({0, 0}, {2})
+      .Input<int32_t>({1, -2}, {2});
   op.With("shrink_axis_mask", 1).With("end_mask", 2);
   EXPECT_EQ(Values<int32_t>(op.RunOne()), (Ints{5, 3}));
 }
@@ -353,7 +358,10 @@ TEST(DepthToSpace, InvertsSpaceToDepthInBothLayouts) {
 
 TEST(Assert, PrintsItsData) {
   OpRunner op("Assert");
-  op.Scalar<bool>(false).Scalar<std::string>("sum must be positive").Input<int32_t>({1, 2, 3, 3080}, {4}).With("summarize", 4);
+  op.Scalar<bool>(false)
+      .Scalar<std::string>("sum must be positive")
+      .Input<int32_t>({1, 2, 3, 3080}, {4})
+      .With("summarize", 4);
   const absl::Status status = op.Run().status();
   EXPECT_EQ(status.code(), kInvalid);
   EXPECT_NE(status.message().find("sum must be positive"), absl::string_view::npos) << status;

@@ -35,15 +35,23 @@ void NaiveCopy(const CopyDims& dims, size_t d, const T* src, T* dst) {
     *dst = *src;
     return;
   }
-  for (int64_t i = 0; i < dims[d].extent; ++i) NaiveCopy(dims, d + 1, src + i * dims[d].src_stride, dst + i * dims[d].dst_stride);
+  for (int64_t i = 0; i < dims[d].extent; ++i) {
+    NaiveCopy(dims, d + 1, src + i * dims[d].src_stride, dst + i * dims[d].dst_stride);
+  }
 }
 
 template <typename T>
-T MakeValue(int64_t i) { return static_cast<T>(i * 37 + 11); }
+T MakeValue(int64_t i) {
+  return static_cast<T>(i * 37 + 11);
+}
 template <>
-std::string MakeValue(int64_t i) { return "value " + std::to_string(i); }
+std::string MakeValue(int64_t i) {
+  return "value " + std::to_string(i);
+}
 template <>
-std::complex<double> MakeValue(int64_t i) { return {static_cast<double>(i), -static_cast<double>(i)}; }
+std::complex<double> MakeValue(int64_t i) {
+  return {static_cast<double>(i), -static_cast<double>(i)};
+}
 
 // A destination that is dense in some order of its dimensions, a source with arbitrary, repeated or negative strides.
 struct Space {

@@ -11,8 +11,8 @@ namespace {
 constexpr int64_t kMin = std::numeric_limits<int64_t>::min();
 constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
 
-absl::StatusOr<Dims> Sliced(Dims input, std::vector<KnownIndex> begin, std::vector<KnownIndex> end, std::vector<KnownIndex> strides,
-                            StridedSliceMasks masks = {}) {
+absl::StatusOr<Dims> Sliced(Dims input, std::vector<KnownIndex> begin, std::vector<KnownIndex> end,
+                            std::vector<KnownIndex> strides, StridedSliceMasks masks = {}) {
   absl::StatusOr<StridedSlicePlan> plan = PlanStridedSlice(input, begin, end, strides, masks);
   if (!plan.ok()) return plan.status();
   return plan->OutputDims();
@@ -33,15 +33,18 @@ TEST(StridedSlice, SurvivesTheLargestIndicesAndStrides) {
 }
 
 TEST(StridedSlice, L24_IgnoresMaskBitsBeyondTheSpecification) {
-  EXPECT_EQ(*Sliced({4, 5}, {1}, {3}, {1}, {.begin = 2, .end = 2, .ellipsis = 4, .new_axis = 8, .shrink_axis = 16}), (Dims{2, 5}));
+  EXPECT_EQ(*Sliced({4, 5}, {1}, {3}, {1}, {.begin = 2, .end = 2, .ellipsis = 4, .new_axis = 8, .shrink_axis = 16}),
+            (Dims{2, 5}));
 }
 
 TEST(StridedSlice, EllipsisNewAxisAndShrinkShareTheIndices) {
-  EXPECT_EQ(*Sliced({2, 3, 4, 5}, {1, 0, 0, 2}, {2, 0, 0, 4}, {1, 1, 1, 1}, {.ellipsis = 2, .new_axis = 4, .shrink_axis = 1}),
-            (Dims{3, 4, 1, 2}));
+  EXPECT_EQ(
+      *Sliced({2, 3, 4, 5}, {1, 0, 0, 2}, {2, 0, 0, 4}, {1, 1, 1, 1}, {.ellipsis = 2, .new_axis = 4, .shrink_axis = 1}),
+      (Dims{3, 4, 1, 2}));
   EXPECT_EQ(*Sliced({3}, {1}, {0}, {1}, {.new_axis = 1, .shrink_axis = 1}), (Dims{1, 3}));
   EXPECT_EQ(*Sliced({3}, {1}, {0}, {1}, {.ellipsis = 1, .new_axis = 1}), (Dims{3}));
   EXPECT_FALSE(Sliced({3, 3}, {0, 0}, {0, 0}, {1, 1}, {.ellipsis = 3}).ok());
+  EXPECT_FALSE(Sliced({3}, {0}, {1}, {1}, {.ellipsis = 6}).ok());
   EXPECT_FALSE(Sliced({3}, {0, 0}, {1, 1}, {1, 1}).ok());
 }
 
