@@ -4,6 +4,7 @@
 #include "thalweg/graph/passes/common_subexpressions.h"
 #include "thalweg/graph/passes/constant_folding.h"
 #include "thalweg/graph/passes/control_edges.h"
+#include "thalweg/graph/passes/fuse_bias_activation.h"
 #include "thalweg/graph/passes/identity.h"
 
 namespace thalweg {
@@ -15,6 +16,7 @@ absl::Span<const Pass> AllPasses() {
       {"arithmetic", SimplifyArithmetic},
       {"common_subexpressions", MergeCommonSubexpressions},
       {"control_edges", DropRedundantControlEdges},
+      {"fuse_bias_activation", FuseBiasActivation},
   };
   return kPasses;
 }

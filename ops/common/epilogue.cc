@@ -7,8 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "thalweg/ops/common/computing_tensor.h"
+#include "thalweg/ops/common/epilogue_activations.h"
 #include "thalweg/ops/common/target_clones.h"
-#include "thalweg/ops/common/vector_math.h"
 
 namespace thalweg {
 namespace {
@@ -57,40 +57,6 @@ RowFunction<T> SelectRow(const Epilogue<T>& e, bool bounded) {
   if (e.mean != nullptr) return SelectRow<T, Affine::kNormalize>(add, bounded);
   if (e.bias != nullptr) return SelectRow<T, Affine::kBias>(add, bounded);
   return add || bounded ? SelectRow<T, Affine::kNone>(add, bounded) : nullptr;
-}
-
-template <typename T>
-THALWEG_CLONES void EluRow(int64_t n, T* row) {
-#pragma GCC ivdep
-  for (int64_t c = 0; c < n; ++c) row[c] = row[c] < T(0) ? vector_math::Expm1(row[c]) : row[c];
-}
-template <typename T>
-THALWEG_CLONES void LeakyReluRow(T alpha, int64_t n, T* row) {
-#pragma GCC ivdep
-  for (int64_t c = 0; c < n; ++c) row[c] = row[c] < T(0) ? row[c] * alpha : row[c];
-}
-template <typename T>
-THALWEG_CLONES void SigmoidRow(int64_t n, T* row) {
-#pragma GCC ivdep
-  for (int64_t c = 0; c < n; ++c) row[c] = vector_math::Sigmoid(row[c]);
-}
-template <typename T>
-THALWEG_CLONES void TanhRow(int64_t n, T* row) {
-#pragma GCC ivdep
-  for (int64_t c = 0; c < n; ++c) row[c] = vector_math::Tanh(row[c]);
-}
-
-template <typename T>
-void ActivateRow(Activation activation, float leaky_alpha, int64_t n, T* row) {
-  switch (activation) {
-    case Activation::kNone:
-    case Activation::kRelu:
-    case Activation::kRelu6: return;
-    case Activation::kElu: return EluRow(n, row);
-    case Activation::kLeakyRelu: return LeakyReluRow(static_cast<T>(leaky_alpha), n, row);
-    case Activation::kSigmoid: return SigmoidRow(n, row);
-    case Activation::kTanh: return TanhRow(n, row);
-  }
 }
 
 template <typename T>

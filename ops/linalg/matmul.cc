@@ -330,8 +330,7 @@ void RegisterLinalgOps(OpLibrary& lib) {
   lib.schemas
       .Add("_FusedMatMul(a: T, b: T, args: num_args*T) -> product: T",
            "transpose_a: bool = false; transpose_b: bool = false; T: {bfloat16, half, float}; num_args: int >= 0; "
-           "fused_ops: list(string) = []; "
-           "epsilon: float = 0.0001; leakyrelu_alpha: float = 0.2")
+           "fused_ops: list(string) = []; epsilon: float = 0.0001; leakyrelu_alpha: float = 0.2")
       .Shape(MatMulShape)
       .Cost(MatMulCost);
   lib.kernels.Add("_FusedMatMul", "cpu", MakeFallibleKernel<MatMulKernel<float, true>>)
@@ -339,17 +338,15 @@ void RegisterLinalgOps(OpLibrary& lib) {
 
   lib.schemas
       .Add("BatchMatMul(x: T, y: T) -> output: T",
-           "T: {bfloat16, half, float, double, int32, int64, complex64, complex128}; adj_x: bool = false; adj_y: bool "
-           "= false; "
-           "grad_x: bool = false; grad_y: bool = false")
+           "T: {bfloat16, half, float, double, int32, int64, complex64, complex128}; adj_x: bool = false; "
+           "adj_y: bool = false; grad_x: bool = false; grad_y: bool = false")
       .Shape(BatchMatMulShape<false>)
       .Cost(MatMulCost);
   AddBatchMatMuls<false>(lib);
 
   lib.schemas
       .Add("BatchMatMulV2(x: T, y: T) -> output: T",
-           "T: {bfloat16, half, float, double, int16, int32, int64, uint8, uint16, uint32, uint64, complex64, "
-           "complex128}; "
+           "T: {bfloat16, half, float, double, int16, int32, int64, uint8, uint16, uint32, uint64, complex64, complex128}; "
            "adj_x: bool = false; adj_y: bool = false; grad_x: bool = false; grad_y: bool = false")
       .Shape(BatchMatMulShape<true>)
       .Cost(MatMulCost);

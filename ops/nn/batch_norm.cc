@@ -229,9 +229,8 @@ void RegisterBatchNormOps(OpLibrary& lib) {
       .Add(
           "FusedBatchNorm(x: T, scale: T, offset: T, mean: T, variance: T) -> "
           "(y: T, batch_mean: T, batch_variance: T, reserve_space_1: T, reserve_space_2: T)",
-          "T: {float}; epsilon: float = 0.0001; exponential_avg_factor: float = 1.0; data_format: {\"NHWC\", \"NCHW\"} "
-          "= \"NHWC\"; "
-          "is_training: bool = true")
+          "T: {float}; epsilon: float = 0.0001; exponential_avg_factor: float = 1.0; "
+          "data_format: {\"NHWC\", \"NCHW\"} = \"NHWC\"; is_training: bool = true")
       .Shape(FusedBatchNormShape)
       .Cost(ElementwiseCost<4>);
   lib.schemas
@@ -246,9 +245,9 @@ void RegisterBatchNormOps(OpLibrary& lib) {
       .Add(
           "FusedBatchNormV3(x: T, scale: U, offset: U, mean: U, variance: U) -> "
           "(y: T, batch_mean: U, batch_variance: U, reserve_space_1: U, reserve_space_2: U, reserve_space_3: U)",
-          "T: {half, bfloat16, float}; U: {bfloat16, float}; epsilon: float = 0.0001; exponential_avg_factor: float = "
-          "1.0; "
-          "data_format: {\"NHWC\", \"NCHW\", \"NDHWC\", \"NCDHW\"} = \"NHWC\"; is_training: bool = true")
+          "T: {half, bfloat16, float}; U: {bfloat16, float}; epsilon: float = 0.0001; "
+          "exponential_avg_factor: float = 1.0; data_format: {\"NHWC\", \"NCHW\", \"NDHWC\", \"NCDHW\"} = \"NHWC\"; "
+          "is_training: bool = true")
       .Shape(FusedBatchNormShape)
       .Cost(ElementwiseCost<4>);
   lib.kernels.Add("FusedBatchNorm", "cpu", MakeKernel<FusedBatchNormKernel>).Type<float>("T");

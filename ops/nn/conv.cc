@@ -194,12 +194,13 @@ void AddFloatKernels(OpLibrary& lib, absl::string_view name) {
 }  // namespace
 
 void RegisterConvOps(OpLibrary& lib) {
-  static constexpr char kConv2DAttrs[] =
-      "T: {half, bfloat16, float, double, int32}; strides: list(int); use_cudnn_on_gpu: bool = true; "
-      "padding: {\"SAME\", \"VALID\", \"EXPLICIT\"}; explicit_paddings: list(int) = []; data_format: {\"NHWC\", "
-      "\"NCHW\"} = \"NHWC\"; "
-      "dilations: list(int) = [1, 1, 1, 1]";
-  lib.schemas.Add("Conv2D(input: T, filter: T) -> output: T", kConv2DAttrs).Shape(Conv2DShape).Cost(ConvCost);
+  lib.schemas
+      .Add("Conv2D(input: T, filter: T) -> output: T",
+           "T: {half, bfloat16, float, double, int32}; strides: list(int); use_cudnn_on_gpu: bool = true; "
+           "padding: {\"SAME\", \"VALID\", \"EXPLICIT\"}; explicit_paddings: list(int) = []; "
+           "data_format: {\"NHWC\", \"NCHW\"} = \"NHWC\"; dilations: list(int) = [1, 1, 1, 1]")
+      .Shape(Conv2DShape)
+      .Cost(ConvCost);
   AddFloatKernels<kConv2D>(lib, "Conv2D");
   lib.kernels.Add("Conv2D", "cpu", MakeConv<int32_t, kConv2D>).Type<int32_t>("T");
 
@@ -214,8 +215,8 @@ void RegisterConvOps(OpLibrary& lib) {
   lib.schemas
       .Add("DepthwiseConv2dNative(input: T, filter: T) -> output: T",
            "T: {half, bfloat16, float, double}; strides: list(int); padding: {\"SAME\", \"VALID\", \"EXPLICIT\"}; "
-           "explicit_paddings: list(int) = []; data_format: {\"NHWC\", \"NCHW\"} = \"NHWC\"; dilations: list(int) = "
-           "[1, 1, 1, 1]")
+           "explicit_paddings: list(int) = []; data_format: {\"NHWC\", \"NCHW\"} = \"NHWC\"; "
+           "dilations: list(int) = [1, 1, 1, 1]")
       .Shape(DepthwiseConv2DShape)
       .Cost(DepthwiseConvCost);
   AddFloatKernels<kDepthwise>(lib, "DepthwiseConv2dNative");
@@ -223,23 +224,22 @@ void RegisterConvOps(OpLibrary& lib) {
   lib.schemas
       .Add("_FusedConv2D(input: T, filter: T, args: TArgs, host_args: num_host_args*float) -> output: T",
            "T: {half, bfloat16, float, double, int8, qint8}; TArgs: list(type) >= 1; num_args: int >= 0; "
-           "num_host_args: int >= 0 = 0; "
-           "strides: list(int); padding: {\"SAME\", \"VALID\", \"EXPLICIT\"}; explicit_paddings: list(int) = []; "
-           "data_format: {\"NHWC\", \"NCHW\", \"NCHW_VECT_C\"} = \"NHWC\"; filter_format: {\"HWIO\", \"OIHW\", "
-           "\"OIHW_VECT_I\"} = \"HWIO\"; "
-           "dilations: list(int) = [1, 1, 1, 1]; use_cudnn_on_gpu: bool = true; fused_ops: list(string) = []; "
-           "epsilon: float = 0.0001; leakyrelu_alpha: float = 0.2")
+           "num_host_args: int >= 0 = 0; strides: list(int); padding: {\"SAME\", \"VALID\", \"EXPLICIT\"}; "
+           "explicit_paddings: list(int) = []; data_format: {\"NHWC\", \"NCHW\", \"NCHW_VECT_C\"} = \"NHWC\"; "
+           "filter_format: {\"HWIO\", \"OIHW\", \"OIHW_VECT_I\"} = \"HWIO\"; dilations: list(int) = [1, 1, 1, 1]; "
+           "use_cudnn_on_gpu: bool = true; fused_ops: list(string) = []; epsilon: float = 0.0001; "
+           "leakyrelu_alpha: float = 0.2")
       .Shape(Conv2DShape)
       .Cost(ConvCost);
   AddFloatKernels<kFusedConv2D>(lib, "_FusedConv2D");
 
+  // Explicit padding is more than TensorFlow's op of this name has: fusing must not lose it.
   lib.schemas
-      .Add(
-          "_FusedDepthwiseConv2dNative(input: T, filter: T, args: num_args*T) -> output: T",
-          "T: {half, bfloat16, float, double}; num_args: int >= 0; strides: list(int); padding: {\"SAME\", \"VALID\"}; "
-          "data_format: {\"NHWC\", \"NCHW\"} = \"NHWC\"; dilations: list(int) = [1, 1, 1, 1]; fused_ops: list(string) "
-          "= []; "
-          "epsilon: float = 0.0001; leakyrelu_alpha: float = 0.2")
+      .Add("_FusedDepthwiseConv2dNative(input: T, filter: T, args: num_args*T) -> output: T",
+           "T: {half, bfloat16, float, double}; num_args: int >= 0; strides: list(int); "
+           "padding: {\"SAME\", \"VALID\", \"EXPLICIT\"}; explicit_paddings: list(int) = []; "
+           "data_format: {\"NHWC\", \"NCHW\"} = \"NHWC\"; dilations: list(int) = [1, 1, 1, 1]; "
+           "fused_ops: list(string) = []; epsilon: float = 0.0001; leakyrelu_alpha: float = 0.2")
       .Shape(DepthwiseConv2DShape)
       .Cost(DepthwiseConvCost);
   AddFloatKernels<kFusedDepthwise>(lib, "_FusedDepthwiseConv2dNative");

@@ -262,9 +262,8 @@ void RegisterConvBackpropOps(OpLibrary& lib) {
   lib.schemas
       .Add("Conv2DBackpropInput(input_sizes: int32, filter: T, out_backprop: T) -> output: T",
            "T: {half, bfloat16, float, double, int32}; strides: list(int); use_cudnn_on_gpu: bool = true; "
-           "padding: {\"SAME\", \"VALID\", \"EXPLICIT\"}; explicit_paddings: list(int) = []; data_format: {\"NHWC\", "
-           "\"NCHW\"} = \"NHWC\"; "
-           "dilations: list(int) = [1, 1, 1, 1]")
+           "padding: {\"SAME\", \"VALID\", \"EXPLICIT\"}; explicit_paddings: list(int) = []; "
+           "data_format: {\"NHWC\", \"NCHW\"} = \"NHWC\"; dilations: list(int) = [1, 1, 1, 1]")
       .Shape(BackpropInputShape)
       .Cost(BackpropInputCost);
   constexpr char kOp[] = "Conv2DBackpropInput";

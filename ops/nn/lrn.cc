@@ -101,8 +101,8 @@ NodeCost LrnCost(const CostContext& c) {
 void RegisterLrnOps(OpLibrary& lib) {
   lib.schemas
       .Add("LRN(input: T) -> output: T",
-           "depth_radius: int = 5; bias: float = 1.0; alpha: float = 1.0; beta: float = 0.5; T: {half, bfloat16, "
-           "float} = float")
+           "depth_radius: int = 5; bias: float = 1.0; alpha: float = 1.0; beta: float = 0.5; "
+           "T: {half, bfloat16, float} = float")
       .Shape(LrnShape)
       .Cost(LrnCost);
   lib.kernels.Add("LRN", "cpu", MakeFallibleKernel<LrnKernel>).Type<float, half, bfloat16>("T");

@@ -307,10 +307,9 @@ void AddMaxPools(OpLibrary& lib, absl::string_view op) {
 void RegisterPoolOps(OpLibrary& lib) {
   lib.schemas
       .Add("MaxPool(input: T) -> output: T",
-           "T: {half, bfloat16, float, double, int32, int64, uint8, int16, int8, uint16, qint8} = float; ksize: "
-           "list(int) >= 4; "
-           "strides: list(int) >= 4; padding: {\"SAME\", \"VALID\", \"EXPLICIT\"}; explicit_paddings: list(int) = []; "
-           "data_format: {\"NHWC\", \"NCHW\", \"NCHW_VECT_C\"} = \"NHWC\"")
+           "T: {half, bfloat16, float, double, int32, int64, uint8, int16, int8, uint16, qint8} = float; "
+           "ksize: list(int) >= 4; strides: list(int) >= 4; padding: {\"SAME\", \"VALID\", \"EXPLICIT\"}; "
+           "explicit_paddings: list(int) = []; data_format: {\"NHWC\", \"NCHW\", \"NCHW_VECT_C\"} = \"NHWC\"")
       .Shape(PoolShape<PoolKind::kMax>)
       .Cost(PoolCost);
   AddMaxPools(lib, "MaxPool");
@@ -325,9 +324,8 @@ void RegisterPoolOps(OpLibrary& lib) {
 
   lib.schemas
       .Add("AvgPool(value: T) -> output: T",
-           "ksize: list(int) >= 4; strides: list(int) >= 4; padding: {\"SAME\", \"VALID\"}; data_format: {\"NHWC\", "
-           "\"NCHW\"} = \"NHWC\"; "
-           "T: {half, bfloat16, float, double}")
+           "ksize: list(int) >= 4; strides: list(int) >= 4; padding: {\"SAME\", \"VALID\"}; "
+           "data_format: {\"NHWC\", \"NCHW\"} = \"NHWC\"; T: {half, bfloat16, float, double}")
       .Shape(PoolShape<PoolKind::kAverage>)
       .Cost(PoolCost);
   AddPool<PoolKind::kAverage, float, float, half, bfloat16>(lib, "AvgPool");
