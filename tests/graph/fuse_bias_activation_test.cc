@@ -56,7 +56,7 @@ class FuseBiasActivationTest : public ::testing::Test {
   }
 
   FakeKernels kernels_;
-  std::vector<PlacementDevice> devices_ = {{*ParseDeviceName("CPU:0"), "cpu", true}};
+  std::vector<PlacementDevice> devices_ = {{*DeviceName::ParseLocalOrFull("CPU:0"), "cpu", true}};
   PrunedGraph result_;
 };
 
@@ -152,7 +152,7 @@ TEST_F(FuseBiasActivationTest, AddNeedsEqualShapes) {
 }
 
 TEST_F(FuseBiasActivationTest, NoDeviceIsLost) {
-  devices_.push_back({*ParseDeviceName("GPU:0"), "sim", false});
+  devices_.push_back({*DeviceName::ParseLocalOrFull("GPU:0"), "sim", false});
   kernels_.Without("sim", "_FusedConv2D");
   EXPECT_EQ(Run(absl::StrCat(kConv, "bias = BiasAdd(conv, b) [T=float32]"), {"bias"}),
             "conv=Conv2D(x:0,w:0); bias=BiasAdd(conv:0,b:0)");
