@@ -40,7 +40,7 @@ const std::vector<DType>& NumberTypes() {
     std::vector<DType> t = RealNumberTypes();
     t.push_back(DType::kComplex64);
     t.push_back(DType::kComplex128);
-    t.insert(t.end(), {DType::kQInt8, DType::kQUInt8, DType::kQInt32});
+    t.insert(t.end(), QuantizedTypes().begin(), QuantizedTypes().end());
     return t;
   }());
   return types;

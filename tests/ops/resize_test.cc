@@ -47,12 +47,12 @@ TYPED_TEST(ResizeTypes, EveryType) {
   std::vector<TypeParam> image;
   for (int i = 0; i < 12; ++i) image.push_back(TypeParam(static_cast<float>(i)));
   OpRunner nearest("ResizeNearestNeighbor"), bilinear("ResizeBilinear");
-  nearest.Input(MakeTensor(image, {1, 2, 2, 3})).Input<int32_t>({1, 3}, {2});
+  nearest.Input(MakeTensor(image, {1, 2, 2, 3})).template Input<int32_t>({1, 3}, {2});
   const Tensor n = *nearest.RunOne();
   std::vector<TypeParam> expected;
   for (float v : {0, 1, 2, 0, 1, 2, 3, 4, 5}) expected.push_back(TypeParam(v));
   EXPECT_EQ(Values<TypeParam>(n), expected);
-  bilinear.With("align_corners", true).Input(MakeTensor(image, {1, 2, 2, 3})).Input<int32_t>({1, 3}, {2});
+  bilinear.With("align_corners", true).Input(MakeTensor(image, {1, 2, 2, 3})).template Input<int32_t>({1, 3}, {2});
   ExpectNear(*bilinear.RunOne(), {0, 1, 2, 1.5f, 2.5f, 3.5f, 3, 4, 5});
 }
 

@@ -18,7 +18,8 @@ const std::map<std::string, Json>& TensorFlowOps() {
   static const auto& ops = *[] {
     auto* by_name = new std::map<std::string, Json>;
     std::ifstream file(std::string(THALWEG_TESTS_DIR) + "/golden/ops.json");
-    for (const Json& op : Json::parse(file).at("ops")) by_name->emplace(op.at("name").get<std::string>(), op);
+    const Json document = Json::parse(file);
+    for (const Json& op : document.at("ops")) by_name->emplace(op.at("name").get<std::string>(), op);
     return by_name;
   }();
   return ops;

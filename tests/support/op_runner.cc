@@ -150,9 +150,9 @@ absl::StatusOr<std::vector<Tensor>> OpRunner::RunKernel(const Node& node, Kernel
   }
   std::vector<Value> outputs(k.output_types.size());
   const std::vector<uint8_t> last_use(num_inputs, may_overwrite ? 1 : 0);
-  step_.set_pieces(pieces);
+  step_->set_pieces(pieces);
   KernelContext ctx;
-  ctx.Bind(&k, &step_, slots.data(), input_slots.data(), outputs.data(), last_use.data(), nullptr);
+  ctx.Bind(&k, step_.get(), slots.data(), input_slots.data(), outputs.data(), last_use.data(), nullptr);
   THALWEG_RETURN_IF_ERROR(RunToEnd(kernel, ctx));
   std::vector<Tensor> result;
   for (size_t i = 0; i < outputs.size(); ++i) {

@@ -57,7 +57,7 @@ class OpRunner {
   // What the shape function infers from the shapes of the inputs, and their values if `values_known`.
   absl::StatusOr<std::vector<PartialShape>> InferShapes(bool values_known = true) const;
 
-  FakeStep& step() { return step_; }
+  FakeStep& step() { return *step_; }
 
  private:
   struct Node;  // a KernelNode with what it points at
@@ -72,7 +72,7 @@ class OpRunner {
   std::vector<Tensor> inputs_;
   std::vector<bool> constant_;  // per input
   AttrMap attrs_;
-  FakeStep step_;
+  std::unique_ptr<FakeStep> step_ = std::make_unique<FakeStep>();  // apart, so that runners can be returned
 };
 
 // True if dtype, shape and every element (bit by bit; strings by content) agree.
