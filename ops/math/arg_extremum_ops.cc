@@ -156,10 +156,10 @@ void RegisterTypes(OpLibrary& lib, const std::string& op, TypeList<Ts...>) {
 }
 
 template <bool kMax>
-void RegisterArgExtremum(OpLibrary& lib, const std::string& op, const std::string& output_types) {
+void RegisterArgExtremum(OpLibrary& lib, const std::string& op, const std::string& axis_types, const std::string& output_types) {
   lib.schemas.Add(op + "(input: T, dimension: Tidx) -> output: output_type",
                   "T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64, qint8, quint8, "
-                  "qint32, qint16, quint16, bool}; Tidx: {int16, int32, int64} = int32; output_type: " + output_types + " = int64")
+                  "qint32, qint16, quint16, bool}; Tidx: " + axis_types + " = int32; output_type: " + output_types + " = int64")
       .Shape(ArgExtremumShape).Cost(ReductionCost);
   RegisterTypes<kMax>(lib, op, FloatTypes());
   RegisterTypes<kMax>(lib, op, SignedTypes());
@@ -170,8 +170,8 @@ void RegisterArgExtremum(OpLibrary& lib, const std::string& op, const std::strin
 }  // namespace
 
 void RegisterArgExtremumOps(OpLibrary& lib) {
-  RegisterArgExtremum<true>(lib, "ArgMax", "{int16, uint16, int32, int64}");
-  RegisterArgExtremum<false>(lib, "ArgMin", "{int32, int64}");
+  RegisterArgExtremum<true>(lib, "ArgMax", "{int16, int32, int64}", "{int16, uint16, int32, int64}");
+  RegisterArgExtremum<false>(lib, "ArgMin", "{int32, int64}", "{int32, int64}");
 }
 
 }  // namespace thalweg::math

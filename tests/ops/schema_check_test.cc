@@ -122,7 +122,10 @@ Json AttrJson(const AttrDecl& attr) {
 // A form in which order that means nothing is gone and floats are compared as floats.
 Json Canonical(Json attr) {
   if (attr.contains("allowed")) {
-    for (Json& values : attr["allowed"]["list"]) std::sort(values.begin(), values.end());
+    for (Json& values : attr["allowed"]["list"]) {  // a set: TensorFlow lists some types twice
+      std::sort(values.begin(), values.end());
+      values.erase(std::unique(values.begin(), values.end()), values.end());
+    }
   }
   if (attr.contains("default") && attr["default"].contains("f") && attr["default"]["f"].is_number()) {
     attr["default"]["f"] = attr["default"]["f"].get<float>();
