@@ -1,0 +1,83 @@
+// The vector functions against long double, in units in the last place, and at special values.
+#include <cmath>
+#include <limits>
+
+#include "gtest/gtest.h"
+#include "thalweg/ops/common/vector_math.h"
+
+namespace thalweg {
+namespace {
+
+// The greatest error over [low, high], in units in the last place of T; results that are denormal are left out.
+template <typename T, typename Function, typename Reference>
+double WorstError(Function function, Reference reference, double low, double high) {
+  constexpr int kSteps = 300000;
+  double worst = 0;
+  for (int i = 0; i <= kSteps; ++i) {
+    const T x = static_cast<T>(low + (high - low) * i / kSteps);
+    const long double exact = reference(static_cast<long double>(x));
+    const T rounded = std::fabs(static_cast<T>(exact));
+    if (!(rounded >= std::numeric_limits<T>::min()) || std::isinf(rounded)) continue;
+    const T ulp = std::nextafter(rounded, std::numeric_limits<T>::infinity()) - rounded;
+    worst = std::max(worst, static_cast<double>(std::fabs((static_cast<long double>(function(x)) - exact) / ulp)));
+  }
+  return worst;
+}
+
+template <typename T>
+void ExpectAccurate(double exp_low, double exp_high) {
+  using namespace vector_math;
+  EXPECT_LE(WorstError<T>([](T x) { return Exp(x); }, [](long double x) { return std::exp(x); }, exp_low, exp_high), 1.5);
+  EXPECT_LE(WorstError<T>([](T x) { return Expm1(x); }, [](long double x) { return std::expm1(x); }, -40, exp_high), 2.5);
+  EXPECT_LE(WorstError<T>([](T x) { return Expm1(x); }, [](long double x) { return std::expm1(x); }, -1, 1), 2.5);
+  EXPECT_LE(WorstError<T>([](T x) { return Log(x); }, [](long double x) { return std::log(x); }, 1e-6, 3), 2.5);
+  EXPECT_LE(WorstError<T>([](T x) { return Log(x); }, [](long double x) { return std::log(x); }, 1, 1e38), 1.0);
+  EXPECT_LE(WorstError<T>([](T x) { return Log1p(x); }, [](long double x) { return std::log1p(x); }, -0.999, 4), 3.0);
+  EXPECT_LE(WorstError<T>([](T x) { return Tanh(x); }, [](long double x) { return std::tanh(x); }, -22, 22), 3.5);
+  EXPECT_LE(WorstError<T>([](T x) { return Tanh(x); }, [](long double x) { return std::tanh(x); }, -0.5, 0.5), 3.5);
+  EXPECT_LE(WorstError<T>([](T x) { return Sigmoid(x); }, [](long double x) { return 1 / (1 + std::exp(-x)); }, -80, 80), 3.0);
+  EXPECT_LE(WorstError<T>([](T x) { return Softplus(x); }, [](long double x) { return std::log1p(std::exp(x)); }, -80, 80), 4.0);
+  EXPECT_LE(WorstError<T>([](T x) { return Erf(x); }, [](long double x) { return std::erf(x); }, -7, 7), 3.0);
+}
+
+TEST(VectorMathTest, FloatIsAccurate) { ExpectAccurate<float>(-87.3, 88.7); }
+TEST(VectorMathTest, DoubleIsAccurate) { ExpectAccurate<double>(-708, 709.7); }
+
+template <typename T>
+class VectorMathTest : public ::testing::Test {};
+using Floats = ::testing::Types<float, double>;
+TYPED_TEST_SUITE(VectorMathTest, Floats);
+
+TYPED_TEST(VectorMathTest, SpecialValues) {
+  using T = TypeParam;
+  using namespace vector_math;
+  const T inf = std::numeric_limits<T>::infinity(), nan = std::numeric_limits<T>::quiet_NaN();
+  EXPECT_EQ(Exp(T(0)), T(1));
+  EXPECT_EQ(Exp(inf), inf);
+  EXPECT_EQ(Exp(-inf), T(0));
+  EXPECT_EQ(Exp(T(1000)), inf);
+  EXPECT_EQ(Expm1(-inf), T(-1));
+  EXPECT_EQ(Expm1(inf), inf);
+  EXPECT_EQ(Log(T(0)), -inf);
+  EXPECT_EQ(Log(T(-0.0)), -inf);
+  EXPECT_EQ(Log(T(1)), T(0));
+  EXPECT_EQ(Log(inf), inf);
+  EXPECT_TRUE(std::isnan(Log(T(-1))) && std::isnan(Log(-inf)));
+  EXPECT_EQ(Log1p(T(-1)), -inf);
+  EXPECT_EQ(Log1p(inf), inf);
+  EXPECT_EQ(Tanh(inf), T(1));
+  EXPECT_EQ(Tanh(-inf), T(-1));
+  EXPECT_TRUE(std::signbit(Tanh(T(-0.0))));
+  EXPECT_EQ(Sigmoid(inf), T(1));
+  EXPECT_EQ(Sigmoid(-inf), T(0));
+  EXPECT_EQ(Softplus(inf), inf);
+  EXPECT_EQ(Softplus(-inf), T(0));
+  EXPECT_EQ(Erf(inf), T(1));
+  EXPECT_EQ(Erf(-inf), T(-1));
+  for (T value : {Exp(nan), Expm1(nan), Log(nan), Log1p(nan), Tanh(nan), Sigmoid(nan), Softplus(nan), Erf(nan)}) {
+    EXPECT_TRUE(std::isnan(value));
+  }
+}
+
+}  // namespace
+}  // namespace thalweg
