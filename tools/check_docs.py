@@ -4,9 +4,9 @@
     tools/check_docs.py              prints every name that is not there; exit 1 if there is one
 
 A word in backticks counts as a path if it starts with a folder of this repository or ends like a source file. It may be
-relative to the document or to the root, and may hold wildcards. Paths below build/, ../shared and thalweg/ (generated
-headers) are not looked up. A flag is a word in backticks that starts with "--"; it must stand in the sources of tools/ or
-in a script there. A test is written Suite.Name and must stand in tests/.
+relative to the document or to the root, may hold wildcards, and may be a file's bare name. Paths below build/, ../shared and
+thalweg/ (generated headers) are not looked up. A flag is a word in backticks that starts with "--"; it must stand in the
+sources of tools/ or in a script there. A test is written Suite.Name and must stand in tests/.
 """
 import pathlib
 import re
@@ -43,7 +43,7 @@ def exists(word, document):
                 return True
         elif (base / word).exists():
             return True
-    return False
+    return "/" not in word and any(path.name == word for path in ROOT.glob("*/**/*.*") if "build" not in path.parts)
 
 
 def program_text():
