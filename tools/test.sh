@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Builds and tests everything; the last lines are a table of what ran, how long it took, and what failed.
 #
-#   tools/test.sh [STAGE...]      default: every stage, in this order
+#   tools/test.sh [STAGE...]      default: rules release package; `all` stands for every stage, in this order
 #
 #   rules     include directions, names quoted in documents
-#   release   release build, unit tests, conformance, every header compiles alone
+#   release   release build, unit tests, conformance
+#   headers   every header compiles alone, without the precompiled ones
 #   package   installs the release build elsewhere and builds a small program against it
 #   asan      address and undefined-behaviour sanitizers: unit tests, conformance
 #   tsan      thread sanitizer (with an instrumented oneTBB): threads, stress, scattered conformance
@@ -143,9 +144,10 @@ print_table() {
   printf '%d passed, %d failed, %d skipped\n' "$passed" "$bad" "$skipped"
 }
 
-all_stages=(rules release package asan tsan)
+all_stages=(rules release package headers asan tsan)
 chosen_stages=("$@")
-[[ $# == 0 ]] && chosen_stages=("${all_stages[@]}")
+[[ $# == 0 ]] && chosen_stages=(rules release package)
+[[ "$*" == all ]] && chosen_stages=("${all_stages[@]}")
 for stage in "${chosen_stages[@]}"; do
   if ! declare -F "stage_$stage" > /dev/null; then
     echo "test.sh: no stage '$stage'; there are: ${all_stages[*]}" >&2

@@ -50,9 +50,9 @@ MODES = {
 }
 # sample: at most this many cases of each folder, evenly spread; slow: multiplies time limits; memory: judge peak memory.
 SUITES = {
-    "release": {"modes": ["plain", "no-opt", "scattered", "sim", "placements"], "sample": None, "slow": 1, "memory": True},
-    "asan": {"modes": ["plain", "scattered", "sim"], "sample": 40, "slow": 20, "memory": False},
-    "tsan": {"modes": ["scattered", "placements"], "sample": 20, "slow": 40, "memory": False},
+    "release": {"modes": ["plain", "no-opt", "scattered", "sim"], "sample": 60, "slow": 2, "memory": True},
+    "asan": {"modes": ["plain", "scattered", "sim"], "sample": 20, "slow": 20, "memory": False},
+    "tsan": {"modes": ["scattered"], "sample": 10, "slow": 40, "memory": False},
 }
 DEFAULT_SECONDS = 60
 MAX_OUTPUT = 4 << 20
