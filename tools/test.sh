@@ -105,6 +105,9 @@ stage_release() {
   step_or_stop "build" build release
   step "unit tests" unit_tests release
   step "conformance" conformance release
+}
+
+stage_headers() {
   step "headers" build release check_headers
 }
 
