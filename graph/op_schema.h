@@ -72,7 +72,18 @@ enum class OpRole : uint8_t {
   kRetval,     // attr "index": the fetch it stands for
   kSend,       // hands its input to the _Recv of the same attr "pair"
   kRecv,
+  // Control flow. References are handed on as references by the same roles.
+  kSwitch,          // [data, bool or int32]: data goes to the output so numbered, others stay empty (A31, A34)
+  kMerge,           // output 0 is the input that arrived, output 1 its index (A24-A30)
+  kEnter,           // attrs "frame_name", "is_constant", "parallel_iterations"
+  kExit,
+  kNextIteration,
+  kLoopCond,        // hands a host bool on
+  kControlTrigger,  // waits for all its inputs, never dead (A22)
 };
+
+// Roles whose nodes may leave an output empty; of any other node that is an error (A31).
+inline bool MayLeaveOutputsEmpty(OpRole role) { return role == OpRole::kSwitch || role == OpRole::kRecv; }
 
 struct OpSchema {
   std::string name;

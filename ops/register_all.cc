@@ -2,6 +2,7 @@
 
 #include "thalweg/ops/array/register.h"
 #include "thalweg/ops/boundary/register.h"
+#include "thalweg/ops/control/register.h"
 #include "thalweg/ops/image/register.h"
 #include "thalweg/ops/linalg/register.h"
 #include "thalweg/ops/math/register.h"
@@ -16,6 +17,7 @@ const OpLibrary& BuiltinOps() {
     auto& lib = *new OpLibrary;
     RegisterArrayOps(lib);
     RegisterBoundaryOps(lib);
+    RegisterControlOps(lib);
     RegisterImageOps(lib);
     RegisterLinalgOps(lib);
     RegisterMathOps(lib);
