@@ -124,6 +124,7 @@ class HostArena {
 
   const MemoryBudget& budget() const { return *budget_; }
   LargeBlockCache& large() { return large_; }
+  MemoryLog& log() { return log_; }
   AllocatorStats stats() const {
     return {.bytes_in_use = MemoryBudget::InUse(account_),
             .peak_bytes = MemoryBudget::Peak(account_),
@@ -135,6 +136,7 @@ class HostArena {
   MemoryBudget::Account& account_;
   ThreadCounter allocations_;
   LargeBlockCache large_;
+  MemoryLog log_;
 };
 
 // Header and bytes in one small block: the bytes begin one alignment unit after the header.
@@ -152,6 +154,7 @@ class SmallBuffer final : public Buffer {
   static void operator delete(SmallBuffer* buffer, std::destroying_delete_t) {
     HostArena* arena = buffer->arena_;
     const size_t bytes = buffer->bytes();
+    arena->log().Record(-static_cast<int64_t>(bytes), buffer->node_id());
     buffer->~SmallBuffer();
     ReturnSmallBlock(buffer, kHeader + bytes);
     arena->Discharge(ChargeOf(static_cast<int64_t>(bytes)));
@@ -176,6 +179,7 @@ class LargeBuffer final : public Buffer {
   LargeBuffer(HostArena* arena, void* block, int64_t bytes, int32_t node_id)
       : Buffer(block, bytes, MemoryKind::kHost, node_id), arena_(arena) {}
   ~LargeBuffer() override {
+    arena_->log().Record(-static_cast<int64_t>(bytes()), node_id());
     arena_->large().Return(data(), bytes());
     arena_->Discharge(ChargeOf(static_cast<int64_t>(bytes())));
   }
@@ -192,6 +196,7 @@ class HostAllocator final : public Allocator {
   absl::string_view name() const override { return name_; }
   MemoryKind memory() const override { return MemoryKind::kHost; }
   AllocatorStats stats() const override { return arena_->stats(); }
+  MemoryLog& memory_log() override { return arena_->log(); }
   void Trim() override { arena_->large().Trim(); }
 
   absl::StatusOr<BufferRef> Allocate(int64_t bytes, int32_t node_id) override {
@@ -205,6 +210,7 @@ class HostAllocator final : public Allocator {
       return SystemRefused(bytes);
     }
     arena_->CountAllocation();
+    arena_->log().Record(bytes, node_id);
     return buffer;
   }
 

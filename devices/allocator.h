@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "thalweg/devices/buffer.h"
+#include "thalweg/devices/memory_log.h"
 #include "thalweg/proto/export.h"
 
 namespace thalweg {
@@ -74,6 +75,8 @@ class THALWEG_EXPORT Allocator {
   // A buffer of at least `bytes` bytes (0 is fine) with unspecified contents. `node_id` is remembered in the buffer.
   virtual absl::StatusOr<BufferRef> Allocate(int64_t bytes, int32_t node_id) = 0;
   virtual AllocatorStats stats() const = 0;
+  // What comes and goes here while somebody has started the log.
+  virtual MemoryLog& memory_log() = 0;
   // Gives cached free blocks back to the system.
   virtual void Trim() {}
 };

@@ -11,19 +11,24 @@ namespace {
 class SimBuffer final : public Buffer {
  public:
   SimBuffer(void* block, int64_t bytes, int32_t node_id, std::shared_ptr<SimMemory> memory,
-            std::shared_ptr<MemoryBudget> usage)
+            std::shared_ptr<MemoryBudget> usage, std::shared_ptr<MemoryLog> log)
       : Buffer(block, static_cast<size_t>(bytes), MemoryKind::kDevice, node_id),
         memory_(std::move(memory)),
-        usage_(std::move(usage)) {}
+        usage_(std::move(usage)),
+        log_(std::move(log)) {
+    log_->Record(bytes, node_id);
+  }
 
  private:
   ~SimBuffer() override {
+    log_->Record(-static_cast<int64_t>(bytes()), node_id());
     memory_->Free(data(), static_cast<int64_t>(bytes()));
     usage_->Release(static_cast<int64_t>(bytes()));
   }
 
   const std::shared_ptr<SimMemory> memory_;
   const std::shared_ptr<MemoryBudget> usage_;
+  const std::shared_ptr<MemoryLog> log_;
 };
 
 }  // namespace
@@ -44,7 +49,7 @@ absl::StatusOr<BufferRef> SimAllocator::Allocate(int64_t bytes, int32_t node_id)
         " bytes are in use, the largest free range has ", memory_->LargestFreeRange()));
   }
   allocations_.fetch_add(1, std::memory_order_relaxed);
-  return BufferRef(new SimBuffer(block, bytes, node_id, memory_, usage_));
+  return BufferRef(new SimBuffer(block, bytes, node_id, memory_, usage_, log_));
 }
 
 AllocatorStats SimAllocator::stats() const {

@@ -19,11 +19,13 @@ class SimAllocator final : public Allocator {
   MemoryKind memory() const override { return MemoryKind::kDevice; }
   absl::StatusOr<BufferRef> Allocate(int64_t bytes, int32_t node_id) override;
   AllocatorStats stats() const override;
+  MemoryLog& memory_log() override { return *log_; }
 
  private:
   const std::string name_;
   const std::shared_ptr<SimMemory> memory_;
   const std::shared_ptr<MemoryBudget> usage_;
+  const std::shared_ptr<MemoryLog> log_ = std::make_shared<MemoryLog>();
   std::atomic<int64_t> allocations_{0};
 };
 
