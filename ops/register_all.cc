@@ -9,6 +9,7 @@
 #include "thalweg/ops/nn/register.h"
 #include "thalweg/ops/sim/sim_kernels.h"
 #include "thalweg/ops/state/register.h"
+#include "thalweg/ops/tensor_array/register.h"
 
 namespace thalweg {
 
@@ -23,6 +24,7 @@ const OpLibrary& BuiltinOps() {
     RegisterMathOps(lib);
     RegisterNnOps(lib);
     RegisterStateOps(lib);
+    RegisterTensorArrayOps(lib);
     RegisterSimKernels(lib);  // last: it copies the CPU kernels
     return lib;
   }();
