@@ -58,7 +58,7 @@ void DeclareConditionals(OpRegistry& r) {
       .Cost(NoCost)
       .Role(OpRole::kSwitch);
   r.Add("Merge(inputs: N*T) -> (output: T, value_index: int32)", "T: type; N: int >= 1").Shape(MergeShape).Cost(NoCost).Role(OpRole::kMerge);
-  r.Add("RefMerge(inputs: N*Ref(T)) -> (output: Ref(T), value_index: int32)", "T: type; N: int >= 1")
+  r.Add("RefMerge(inputs: Ref(N*T)) -> (output: Ref(T), value_index: int32)", "T: type; N: int >= 1")
       .Shape(MergeShape)
       .Cost(NoCost)
       .Role(OpRole::kMerge);

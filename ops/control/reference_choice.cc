@@ -47,7 +47,7 @@ absl::Status RefSelectShape(ShapeContext& c) {
 
 void RegisterReferenceChoiceOps(OpLibrary& lib) {
   lib.schemas.Add("RefIdentity(input: Ref(T)) -> output: Ref(T)", "T: type").Shape(UnchangedShape).Cost(NoCost).AllowsUninitializedInput();
-  lib.schemas.Add("RefSelect(index: int32, inputs: N*Ref(T)) -> output: Ref(T)", "T: type; N: int >= 1").Shape(RefSelectShape).Cost(NoCost);
+  lib.schemas.Add("RefSelect(index: int32, inputs: Ref(N*T)) -> output: Ref(T)", "T: type; N: int >= 1").Shape(RefSelectShape).Cost(NoCost);
   lib.kernels.Add("RefIdentity", "cpu", MakeKernel<RefIdentityKernel>);
   lib.kernels.Add("RefSelect", "cpu", MakeKernel<RefSelectKernel>);
 }
