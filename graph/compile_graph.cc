@@ -78,6 +78,11 @@ void FillTransferBytes(CompiledGraph* compiled) {
   }
 }
 
+void OverrideParallelIterations(int iterations, ControlFlow* flow) {
+  if (iterations < 1) return;
+  for (StaticFrame& frame : flow->frames) frame.parallel_iterations = iterations;
+}
+
 }  // namespace
 
 absl::StatusOr<CompiledGraph> CompileGraph(const Graph& loaded, const CompileRequest& request) {
@@ -85,6 +90,7 @@ absl::StatusOr<CompiledGraph> CompileGraph(const Graph& loaded, const CompileReq
   // Keep what the step needs, with its feeds and fetches as nodes, and rewrite it.
   THALWEG_ASSIGN_OR_RETURN(PrunedGraph step, PruneAndOptimize(loaded, request, AllPasses(), &out.passes));
   Graph& graph = step.graph;
+  THALWEG_RETURN_IF_ERROR(AnalyzeControlFlow(graph).status());
   // Decide on devices.
   THALWEG_ASSIGN_OR_RETURN(PlacementOptions placement, WithStatePlacement(loaded, request));
   THALWEG_ASSIGN_OR_RETURN(out.placement, PlaceGraph(graph, request.devices, *request.kernels, placement));
@@ -96,6 +102,8 @@ absl::StatusOr<CompiledGraph> CompileGraph(const Graph& loaded, const CompileReq
   THALWEG_RETURN_IF_ERROR(Compact(std::move(graph), &out));
   out.shapes = InferShapes(out.graph, {}, nullptr);
   FillTransferBytes(&out);
+  THALWEG_ASSIGN_OR_RETURN(out.control_flow, AnalyzeControlFlow(out.graph));
+  OverrideParallelIterations(request.parallel_iterations, &out.control_flow);
   return out;
 }
 

@@ -9,6 +9,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "thalweg/graph/control_flow.h"
 #include "thalweg/graph/graph.h"
 #include "thalweg/graph/partition/partition.h"
 #include "thalweg/graph/placement/placement.h"
@@ -36,6 +37,7 @@ struct CompileRequest {
   PlacementOptions placement;
   bool optimize = true;
   absl::flat_hash_set<std::string> disabled_passes;
+  int parallel_iterations = 0;  // of every loop; 0: as written
 };
 
 struct PassReport {
@@ -49,6 +51,7 @@ struct PassReport {
 struct CompiledGraph {
   Graph graph;            // only live nodes, ids in topological order; has _Arg, _Retval, _Send, _Recv nodes
   InferredShapes shapes;  // of `graph`
+  ControlFlow control_flow;  // of `graph`
   Placement placement;    // by node id of `graph`
   std::vector<Transfer> transfers;
   std::vector<PassReport> passes;

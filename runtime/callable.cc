@@ -107,6 +107,17 @@ absl::Status CompiledCallable::CheckResults(const std::vector<Tensor>& results) 
   return absl::OkStatus();
 }
 
+void CompiledCallable::Execute(StepState& step) {
+  switch (plan_->execution) {
+    case Execution::kSequential:
+      return ExecuteSequential(step);
+    case Execution::kSegments:
+      return ExecuteParallel(step);
+    case Execution::kReplay:
+      return ExecuteReplay(step);
+  }
+}
+
 absl::Status CompiledCallable::RunStep(StepState& step, absl::Span<const Tensor> feeds, std::vector<Tensor>* results,
                                        const RunOptions& options, Cancellation* cancellation, Recorder* recorder) {
   step.Start(feeds, results, DeadlineOf(options), recorder);
@@ -117,8 +128,7 @@ absl::Status CompiledCallable::RunStep(StepState& step, absl::Span<const Tensor>
   {
     ScopedCancellation cancel(cancellation, step);
     ScopedComputeThread compute;
-    if (plan_->sequential) ExecuteSequential(step);
-    else ExecuteParallel(step);
+    Execute(step);
   }
   core_->Unregister(&step);
   return step.Finish();

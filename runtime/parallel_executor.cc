@@ -107,13 +107,20 @@ class ParallelExecution {
     for (uint32_t slot = node.first_output; slot < node.first_output + node.num_outputs; ++slot) {
       if (plan_.readers[slot] == 0) values[slot].Clear();
     }
+    if (node.has_dereferences) ReleaseReferences(node);
+  }
+
+  void ReleaseReferences(const PlanNode& node) {
+    for (const Dereference& d : plan_.dereferences.at(static_cast<int32_t>(&node - plan_.nodes.data()))) {
+      if (step_.readers_left(d.reference_slot).fetch_sub(1, std::memory_order_acq_rel) == 1) step_.values()[d.reference_slot].Clear();
+    }
   }
 
   absl::Status RunSync(const PlanNode& node, int32_t index, KernelContext& context) {
     absl::InlinedVector<uint8_t, 16> last_use(node.num_inputs);
     ComputeLastUse(node, last_use.data());
     const uint64_t start = step_.recorder() ? Recorder::Ticks() : 0;
-    absl::Status status = RunNode(step_, node, last_use.data(), context);
+    absl::Status status = RunNode(step_, node, step_.values(), last_use.data(), context);
     if (step_.recorder()) Record(index, start);
     if (status.ok()) ReleaseValues(node);
     return status;

@@ -17,6 +17,7 @@
 #include "thalweg/graph/compile_graph.h"
 #include "thalweg/ops/kernel.h"
 #include "thalweg/ops/kernel_registry.h"
+#include "thalweg/runtime/replay.h"
 #include "thalweg/runtime/segments.h"
 #include "thalweg/runtime/trace.h"
 
@@ -28,8 +29,20 @@ enum class NodeKind : uint8_t {
   kAsync,     // AsyncKernel::ComputeAsync
   kArg,       // copies feed `aux` into its output
   kRetval,    // moves its input into fetch `aux`
-  kPass,      // hands its input on: _Send, and _Recv where both ends share memory
+  kPass,      // hands its input on: _Send, Identity, LoopCond, and _Recv where both ends share memory
   kTransfer,  // _Recv that copies between memories, asynchronously
+  kSwitch,    // hands input 0 on to the output that input 1 chooses
+  kMerge,     // hands on the input that arrived
+  kEnter,     // like kPass, into the first iteration of a frame (a constant one: into all)
+  kExit,      // like kPass, out of a frame
+  kNextIteration,  // like kPass, into the next iteration
+};
+
+// Which executor runs the plan. All give the same results.
+enum class Execution : uint8_t {
+  kSequential,  // one thread, one pass over the nodes: nothing can be dead
+  kSegments,    // several threads or asynchronous nodes: nothing can be dead
+  kReplay,      // conditionals and loops on one thread, in a static order
 };
 
 // One node; `slots` numbers index StepState's values.
@@ -42,8 +55,22 @@ struct PlanNode {
   uint32_t num_inputs = 0;
   uint16_t num_outputs = 0;
   NodeKind kind = NodeKind::kNoOp;
+  bool has_dereferences = false;    // some input is a reference where a tensor is wanted: Plan::dereferences
   uint32_t num_releases = 0;
   int32_t aux = -1;                 // index of feed or fetch; of kAsync and kTransfer: index of its context in the step
+};
+
+// An input that takes a tensor is given a reference: the tensor is read into a slot of its own when the node starts (A70).
+struct Dereference {
+  uint32_t reference_slot = 0;
+  uint32_t tensor_slot = 0;
+};
+
+// What the replay executor knows of a control-flow node, by PlanNode::aux. Flags are those of ReplayPlan, -1: none.
+struct ReplayControl {
+  int32_t flag = -1;                       // of Merge, Exit, Enter: set when it hands a value on
+  std::vector<int32_t> branch_flags;       // of a Switch, by output
+  std::vector<ReplayRange> input_guards;   // of a Merge, by input: when it counts as arrived; empty range: when it is present
 };
 
 struct Plan {
@@ -56,9 +83,15 @@ struct Plan {
   std::vector<int32_t> readers;          // per slot: number of inputs that read it; constant slots: 0
   std::vector<Tensor> constants;         // the first slots, never cleared
 
-  bool sequential = true;                // one thread in node order; otherwise by segments
-  SegmentGraph segments;                 // empty if sequential
+  Execution execution = Execution::kSequential;
+  SegmentGraph segments;                 // of kSegments
   std::unique_ptr<std::atomic<float>[]> measured_nanos;  // per segment, 0 until measured
+  absl::flat_hash_map<int32_t, std::vector<Dereference>> dereferences;  // by node
+  std::vector<Tensor> merge_indices;     // int32 scalars 0, 1, ... for the second output of Merges
+  ReplayPlan replay;                     // of kReplay
+  std::vector<ReplayControl> replay_controls;
+  std::vector<StaticFrame> frames;       // [0] is the root; empty without control flow
+  GuardTable guards;                     // of kReplay, for messages; by graph id
   int num_async = 0;
   std::vector<int32_t> transfer_source;  // by async index of kTransfer nodes: the device that owns the sent tensor
   std::vector<int32_t> predecessors;     // of each node, through data and control edges, and from _Send to _Recv

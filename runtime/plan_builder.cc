@@ -2,6 +2,7 @@
 #include <queue>
 #include <utility>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "thalweg/graph/cost.h"
 #include "thalweg/runtime/plan.h"
@@ -24,6 +25,10 @@ struct Draft {
   std::vector<Endpoint> inputs;  // data inputs, _Recv's being its _Send
   int num_outputs = 0;           // _Send has one here: what it hands on
 };
+
+bool IsKeptByFrame(const Node& node) {
+  return HasRole(node, OpRole::kEnter) && node.node_attrs().GetOr<bool>("is_constant", false);
+}
 
 NodeCost CostOf(const CompiledGraph& compiled, NodeId id, const KernelNode& info) {
   const Node& node = compiled.graph.node(id);
@@ -51,10 +56,12 @@ class PlanBuilder {
         return absl::Status(status.code(), absl::StrCat("node '", node.name, "' (", node.op, "): ", status.message()));
       }
     }
-    THALWEG_RETURN_IF_ERROR(Order());
+    MakeFlowGraph();
+    THALWEG_RETURN_IF_ERROR(flow_.has_control_flow() ? OrderControlFlow() : Order());
     LayOutSlots();
     LayOutNodes();
     FindLastUses();
+    if (plan_->execution == Execution::kReplay) LayOutReplay();
     plan_->feed_names = in_.feed_names;
     plan_->feed_types = in_.feed_types;
     plan_->feed_shapes = in_.feed_shapes;
@@ -141,16 +148,50 @@ class PlanBuilder {
       case OpRole::kConstant:
       case OpRole::kNormal:
         break;
+      default:
+        return SetControlKind(node, draft);
+    }
+    if (HandsInputOn(node) && !IsRef(graph_.node(draft.inputs[0].node).output_types[draft.inputs[0].port])) {
+      draft.kind = NodeKind::kPass;
     }
     THALWEG_ASSIGN_OR_RETURN(const KernelDef* def, in_.kernels->Find(node.node_attrs(), draft.info->device->backend()));
     THALWEG_RETURN_IF_ERROR(SetMemory(node, *def, *draft.info));
     if (draft.role == OpRole::kConstant) return MakeConstant(node, draft);
+    if (draft.kind == NodeKind::kPass) return absl::OkStatus();
     if (node.stateful() && in_.stateful != nullptr && node.origin != kNoNode) {
       THALWEG_ASSIGN_OR_RETURN(draft.kernel, in_.stateful->GetOrCreate(*draft.info, *def));
     } else {
       THALWEG_ASSIGN_OR_RETURN(draft.kernel, def->factory(KernelInit(*draft.info)));
     }
     draft.kind = draft.kernel->is_async() ? NodeKind::kAsync : NodeKind::kKernel;
+    return absl::OkStatus();
+  }
+
+  absl::Status SetControlKind(const Node& node, Draft& draft) {
+    THALWEG_ASSIGN_OR_RETURN(const KernelDef* def, in_.kernels->Find(node.node_attrs(), draft.info->device->backend()));
+    THALWEG_RETURN_IF_ERROR(SetMemory(node, *def, *draft.info));
+    switch (draft.role) {
+      case OpRole::kSwitch:
+        draft.kind = NodeKind::kSwitch;
+        break;
+      case OpRole::kMerge:
+        draft.kind = NodeKind::kMerge;
+        break;
+      case OpRole::kEnter:
+        draft.kind = NodeKind::kEnter;
+        break;
+      case OpRole::kExit:
+        draft.kind = NodeKind::kExit;
+        break;
+      case OpRole::kNextIteration:
+        draft.kind = NodeKind::kNextIteration;
+        break;
+      case OpRole::kLoopCond:
+        draft.kind = NodeKind::kPass;
+        break;
+      default:
+        draft.kind = NodeKind::kNoOp;  // ControlTrigger: what matters is when it is live
+    }
     return absl::OkStatus();
   }
 
@@ -215,8 +256,8 @@ class PlanBuilder {
       any_async |= nodes[i].asynchronous;
       for (int32_t p : predecessors[order_[i]]) by_position[i].push_back(position[p]);
     }
-    plan_->sequential = !any_async && (in_.threads == 1 || ParallelGainNanos(nodes, by_position, in_.threads) < kWorthParallelNanos);
-    if (!plan_->sequential) {
+    if (any_async || (in_.threads > 1 && ParallelGainNanos(nodes, by_position, in_.threads) >= kWorthParallelNanos)) {
+      plan_->execution = Execution::kSegments;
       plan_->segments = BuildSegments(nodes, by_position);
       std::vector<NodeId> order(n);
       for (int i = 0; i < n; ++i) order[i] = order_[plan_->segments.order[i]];
@@ -225,6 +266,47 @@ class PlanBuilder {
     }
     StorePredecessors(predecessors);
     return absl::OkStatus();
+  }
+
+  void MakeFlowGraph() {
+    const ControlFlow& control_flow = in_.compiled->control_flow;
+    flow_.frames = control_flow.frames;
+    flow_.nodes.resize(drafts_.size());
+    for (NodeId id = 0; id < graph_.num_nodes(); ++id) {
+      const Node& node = graph_.node(id);
+      FlowNode& flow = flow_.nodes[id];
+      flow.role = drafts_[id].role;
+      flow.frame = control_flow.frame_of[id];
+      flow.output_frame = control_flow.OutputFrame(node, id);
+      flow.data = drafts_[id].inputs;
+      for (Endpoint e : node.control_inputs()) flow.controls.push_back(e.node);
+      flow.num_outputs = drafts_[id].num_outputs;
+      flow.is_constant_enter = IsKeptByFrame(node);
+      flow.hands_input_on = HandsInputOn(node);
+    }
+  }
+
+  absl::Status OrderControlFlow() {
+    plan_->guards = FindGuards(flow_);
+    std::optional<ReplayOrder> order = FindReplayOrder(flow_, plan_->guards);
+    if (!order) return absl::UnimplementedError("a loop's result is an input of the same loop's frame, which cannot be executed yet");
+    plan_->execution = Execution::kReplay;
+    plan_->frames = flow_.frames;
+    order_ = order->nodes;
+    replay_order_ = *std::move(order);
+    StorePredecessors(ForwardPredecessors());
+    return absl::OkStatus();
+  }
+
+  // Without the edges that close loops.
+  std::vector<std::vector<int32_t>> ForwardPredecessors() const {
+    std::vector<std::vector<int32_t>> predecessors(graph_.num_nodes());
+    for (NodeId id = 0; id < graph_.num_nodes(); ++id) {
+      predecessors[id] = PredecessorsOf(id);
+      const auto is_back = [&](int32_t p) { return drafts_[p].role == OpRole::kNextIteration; };
+      predecessors[id].erase(std::remove_if(predecessors[id].begin(), predecessors[id].end(), is_back), predecessors[id].end());
+    }
+    return predecessors;
   }
 
   // The compiled graph is in topological order but for the edges from _Send to _Recv.
@@ -301,19 +383,47 @@ class PlanBuilder {
       for (uint32_t i = 0; i < node.num_inputs; ++i) {
         plan_->input_slots.push_back(first_slot_[draft.inputs[i].node] + draft.inputs[i].port);
       }
+      AddDereferences(draft, &node);
       plan_->nodes.push_back(node);
       plan_->infos.push_back(std::move(draft.info));
       plan_->kernels.push_back(std::move(draft.kernel));
     }
   }
 
+  // Inputs that take a tensor but are given a reference get a slot of their own to read it into.
+  void AddDereferences(const Draft& draft, PlanNode* node) {
+    if (node->kind == NodeKind::kRetval || node->kind == NodeKind::kNoOp) return;
+    std::vector<Dereference> found;
+    for (uint32_t i = 0; i < node->num_inputs; ++i) {
+      const Endpoint e = draft.inputs[i];
+      const std::vector<DType>& given = graph_.node(e.node).output_types;
+      if (e.port >= static_cast<int32_t>(given.size()) || !IsRef(given[e.port]) || IsRef(draft.info->input_types[i])) continue;
+      uint32_t& slot = plan_->input_slots[node->first_input + i];
+      found.push_back({slot, static_cast<uint32_t>(plan_->num_slots)});
+      slot = static_cast<uint32_t>(plan_->num_slots++);
+    }
+    if (found.empty()) return;
+    node->has_dereferences = true;
+    plan_->dereferences.emplace(static_cast<int32_t>(plan_->nodes.size()), std::move(found));
+  }
+
+  // The slots that a node reads: those of its inputs and those of the references behind them.
+  std::vector<uint32_t> SlotsRead(size_t n) const {
+    const PlanNode& node = plan_->nodes[n];
+    const auto begin = plan_->input_slots.begin() + node.first_input;
+    std::vector<uint32_t> slots(begin, begin + node.num_inputs);
+    if (!node.has_dereferences) return slots;
+    for (const Dereference& d : plan_->dereferences.at(static_cast<int32_t>(n))) slots.push_back(d.reference_slot);
+    return slots;
+  }
+
   // Static liveness. In one-thread order a value dies at its last reader; in any order only a sole reader is surely last.
   void FindLastUses() {
     Plan& plan = *plan_;
+    const std::vector<uint8_t> kept = KeptSlots();
     plan.readers.assign(plan.num_slots, 0);
-    const uint32_t num_constants = static_cast<uint32_t>(plan.constants.size());
-    for (uint32_t slot : plan.input_slots) {
-      if (slot >= num_constants) ++plan.readers[slot];
+    for (size_t n = 0; n < plan.nodes.size(); ++n) {
+      for (uint32_t slot : SlotsRead(n)) plan.readers[slot] += kept[slot] ? 0 : 1;
     }
     plan.last_use.assign(plan.input_slots.size(), 0);
     plan.sole_use.assign(plan.input_slots.size(), 0);
@@ -322,18 +432,18 @@ class PlanBuilder {
     for (size_t n = plan.nodes.size(); n-- > 0;) {
       const PlanNode& node = plan.nodes[n];
       for (uint32_t slot = node.first_output; slot < node.first_output + node.num_outputs; ++slot) {
-        if (plan.readers[slot] == 0) releases[n].push_back(slot);
+        if (plan.readers[slot] == 0 && !kept[slot]) releases[n].push_back(slot);
       }
-      for (uint32_t i = node.first_input; i < node.first_input + node.num_inputs; ++i) {
-        const uint32_t slot = plan.input_slots[i];
-        if (slot < num_constants) continue;
-        plan.sole_use[i] = plan.readers[slot] == 1;
+      const std::vector<uint32_t> slots = SlotsRead(n);
+      for (uint32_t i = 0; i < slots.size(); ++i) {
+        const uint32_t slot = slots[i];
+        if (kept[slot]) continue;
+        if (i < node.num_inputs) plan.sole_use[node.first_input + i] = plan.readers[slot] == 1;
         if (read_later[slot]) continue;
         read_later[slot] = 1;
         releases[n].push_back(slot);
         // A node that reads a value twice must not take it over while it still reads it through the other input.
-        const auto begin = plan.input_slots.begin() + node.first_input;
-        plan.last_use[i] = std::count(begin, begin + node.num_inputs, slot) == 1;
+        if (i < node.num_inputs) plan.last_use[node.first_input + i] = std::count(slots.begin(), slots.end(), slot) == 1;
       }
     }
     for (size_t n = 0; n < plan.nodes.size(); ++n) {
@@ -343,11 +453,130 @@ class PlanBuilder {
     }
   }
 
+  // Slots that no reader releases: constants, and what a frame keeps over its iterations.
+  std::vector<uint8_t> KeptSlots() const {
+    std::vector<uint8_t> kept(plan_->num_slots, 0);
+    std::fill_n(kept.begin(), plan_->constants.size(), 1);
+    for (const Draft& draft : drafts_) {
+      if (draft.role == OpRole::kEnter && flow_.nodes[draft.id].is_constant_enter) kept[first_slot_[draft.id]] = 1;
+    }
+    return kept;
+  }
+
+  // Turns guards and what they concern into the ranges that the replay executor walks.
+  void LayOutReplay() {
+    ReplayPlan& replay = plan_->replay;
+    replay.frames = replay_order_.frames;
+    replay.runs = replay_order_.runs;
+    replay.num_flags = static_cast<int32_t>(plan_->guards.guards.size());
+    for (size_t r = 0; r < replay.runs.size(); ++r) {
+      ReplayRun& run = replay.runs[r];
+      run.guard = FlagsOf(replay_order_.guards[r]);
+      run.cleared = run.child >= 0 ? NewFlags(ExitFlags(run.child)) : NewFlags(FlagsSetBy(run.nodes));
+      run.released = NewSlots(ReleasedFromElsewhere(run.nodes));
+    }
+    for (size_t f = 0; f < replay.frames.size(); ++f) {
+      std::vector<int32_t> entry_flags;
+      std::vector<uint32_t> invariants;
+      for (NodeId enter : flow_.frames[f].enters) {
+        if (plan_->guards.flag_of_node[enter] != kAlways) entry_flags.push_back(plan_->guards.flag_of_node[enter]);
+        if (flow_.nodes[enter].is_constant_enter) invariants.push_back(first_slot_[enter]);
+      }
+      replay.frames[f].entry_flags = NewFlags(entry_flags);
+      replay.frames[f].invariants = NewSlots(invariants);
+      replay.frames[f].exit_flags = NewFlags(ExitFlags(static_cast<int32_t>(f)));
+    }
+    for (size_t n = 0; n < plan_->nodes.size(); ++n) AddReplayControl(order_[n], &plan_->nodes[n]);
+    size_t most_merged = 0;
+    for (const FlowNode& node : flow_.nodes) most_merged = std::max(most_merged, node.role == OpRole::kMerge ? node.data.size() : 0);
+    for (size_t i = 0; i < most_merged; ++i) plan_->merge_indices.push_back(*Tensor::Scalar<int32_t>(static_cast<int32_t>(i)));
+  }
+
+  ReplayRange FlagsOf(GuardId id) {
+    std::vector<int32_t>& list = plan_->replay.guard_flags;
+    const int32_t begin = static_cast<int32_t>(list.size());
+    const Guard& guard = plan_->guards.guards[id];
+    if (!guard.all.empty()) list.insert(list.end(), guard.all.begin(), guard.all.end());
+    else if (id != kAlways) list.push_back(id);
+    return {begin, static_cast<int32_t>(list.size())};
+  }
+
+  ReplayRange NewFlags(const std::vector<int32_t>& flags) {
+    std::vector<int32_t>& list = plan_->replay.flags;
+    const int32_t begin = static_cast<int32_t>(list.size());
+    list.insert(list.end(), flags.begin(), flags.end());
+    return {begin, static_cast<int32_t>(list.size())};
+  }
+
+  ReplayRange NewSlots(const std::vector<uint32_t>& slots) {
+    std::vector<uint32_t>& list = plan_->replay.slots;
+    const int32_t begin = static_cast<int32_t>(list.size());
+    list.insert(list.end(), slots.begin(), slots.end());
+    return {begin, static_cast<int32_t>(list.size())};
+  }
+
+  std::vector<int32_t> ExitFlags(int32_t frame) const {
+    std::vector<int32_t> flags;
+    for (NodeId exit : flow_.frames[frame].exits) {
+      if (plan_->guards.flag_of_node[exit] != kAlways) flags.push_back(plan_->guards.flag_of_node[exit]);
+    }
+    return flags;
+  }
+
+  // An Exit's flag is not among them: it may have been set in an earlier iteration.
+  std::vector<int32_t> FlagsSetBy(ReplayRange nodes) const {
+    std::vector<int32_t> flags;
+    for (int32_t n = nodes.begin; n < nodes.end; ++n) {
+      const NodeId id = order_[n];
+      flags.insert(flags.end(), plan_->guards.branch_flags[id].begin(), plan_->guards.branch_flags[id].end());
+      if (plan_->guards.flag_of_node[id] != kAlways && drafts_[id].role != OpRole::kExit) flags.push_back(plan_->guards.flag_of_node[id]);
+    }
+    return flags;
+  }
+
+  std::vector<uint32_t> ReleasedFromElsewhere(ReplayRange nodes) const {
+    absl::flat_hash_set<uint32_t> own;
+    std::vector<uint32_t> released;
+    for (int32_t n = nodes.begin; n < nodes.end; ++n) {
+      const PlanNode& node = plan_->nodes[n];
+      for (uint32_t slot = node.first_output; slot < node.first_output + node.num_outputs; ++slot) own.insert(slot);
+      if (node.has_dereferences) {
+        for (const Dereference& d : plan_->dereferences.at(n)) own.insert(d.tensor_slot);
+      }
+    }
+    for (int32_t n = nodes.begin; n < nodes.end; ++n) {
+      const PlanNode& node = plan_->nodes[n];
+      for (uint32_t i = node.first_release; i < node.first_release + node.num_releases; ++i) {
+        if (!own.contains(plan_->releases[i])) released.push_back(plan_->releases[i]);
+      }
+    }
+    return released;
+  }
+
+  void AddReplayControl(NodeId id, PlanNode* node) {
+    const GuardId flag = plan_->guards.flag_of_node[id];
+    const bool has_flag = flag != kAlways;
+    if (node->kind != NodeKind::kSwitch && node->kind != NodeKind::kMerge && !has_flag) return;
+    ReplayControl control;
+    control.flag = has_flag ? flag : -1;
+    control.branch_flags = plan_->guards.branch_flags[id];
+    if (node->kind == NodeKind::kMerge) {
+      for (Endpoint e : flow_.nodes[id].data) {
+        const GuardId guard = plan_->guards.OfEdge(flow_, e);
+        control.input_guards.push_back(guard == kNoGuard ? ReplayRange() : FlagsOf(guard));
+      }
+    }
+    node->aux = static_cast<int32_t>(plan_->replay_controls.size());
+    plan_->replay_controls.push_back(std::move(control));
+  }
+
   const PlanInputs& in_;
   const Graph& graph_;
   std::unique_ptr<Plan> plan_;
   std::vector<NodeId> send_of_pair_;
   std::vector<Draft> drafts_;        // by graph id
+  FlowGraph flow_;                   // by graph id
+  ReplayOrder replay_order_;         // of kReplay
   std::vector<NodeId> order_;
   std::vector<int32_t> position_;    // of a graph id in order_
   std::vector<uint32_t> first_slot_; // by graph id

@@ -5,6 +5,9 @@
 namespace thalweg {
 namespace {
 
+// Room per thread where nodes run more than once; what a longer step does beyond it is counted, not kept.
+constexpr size_t kEventsOfLoops = 1 << 16;
+
 // The predecessor that ended last is the one that made a node ready.
 void SetLastArrivers(const Plan& plan, Trace* trace) {
   std::vector<int64_t> end(plan.nodes.size(), -1);
@@ -20,7 +23,8 @@ void SetLastArrivers(const Plan& plan, Trace* trace) {
 }  // namespace
 
 Recorder::Recorder(const Plan& plan, int threads) : plan_(plan), rings_(std::max(1, threads)) {
-  for (Ring& ring : rings_) ring.events.resize(plan.nodes.size());
+  const bool has_loops = plan.frames.size() > 1;
+  for (Ring& ring : rings_) ring.events.resize(plan.nodes.size() + (has_loops ? kEventsOfLoops : 0));
 }
 
 void Recorder::RecordForeign(const Event& event) {
@@ -42,6 +46,8 @@ void Recorder::ToTrace(Trace* trace) {
     out.thread = thread;
     out.start_nanos = static_cast<int64_t>(static_cast<double>(e.start - begin_ticks_) * nanos_per_tick);
     out.output_bytes = e.output_bytes;
+    out.frame = e.frame;
+    out.iteration = e.iteration;
     out.end_nanos = static_cast<int64_t>(static_cast<double>(e.end - begin_ticks_) * nanos_per_tick);
     trace->events.push_back(out);
   };

@@ -18,7 +18,7 @@ namespace thalweg {
 
 class Recorder {
  public:
-  // Room for every node of the plan on each of `threads` threads.
+  // Room for every node of the plan on each of `threads` threads, and for some iterations of those in loops.
   Recorder(const Plan& plan, int threads);
 
   // A cheap monotonic clock in unspecified units; ToTrace converts.
@@ -35,6 +35,8 @@ class Recorder {
     uint64_t end;
     int32_t node;
     int64_t output_bytes;
+    int32_t frame = 0;
+    int32_t iteration = 0;
   };
   // `thread` as ThreadPool::CurrentThreadIndex() says; negative: not a compute thread.
   void Record(int thread, const Event& event) {

@@ -17,7 +17,7 @@ void Run(StepState& step) {
     uint64_t start = 0;
     if constexpr (kTraced) start = Recorder::Ticks();
     if (node->kind != NodeKind::kNoOp) {
-      absl::Status status = RunNode(step, *node, plan.last_use.data() + node->first_input, context);
+      absl::Status status = RunNode(step, *node, values, plan.last_use.data() + node->first_input, context);
       if (__builtin_expect(!status.ok(), 0)) {
         step.Fail(std::move(status));
         return;

@@ -242,6 +242,7 @@ absl::StatusOr<CompiledGraph> SessionImpl::CompileSignature(const Graph& graph, 
     request.placement = placement_;
   }
   request.optimize = options_.optimize;
+  request.parallel_iterations = options_.parallel_iterations;
   request.disabled_passes.insert(options_.disabled_passes.begin(), options_.disabled_passes.end());
   return CompileGraph(graph, request);
 }

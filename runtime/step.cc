@@ -14,12 +14,19 @@ int64_t NextStepId() {
 
 constexpr size_t kMaxShapesInMessage = 8;
 
+// Between two looks at the clock, in ticks of about a third of a nanosecond.
+constexpr uint64_t kTicksBetweenClocks = 300'000;
+
 }  // namespace
 
 StepState::StepState(const Plan& plan, const StepEnvironment& environment)
     : plan_(plan), environment_(environment), values_(std::make_unique<Value[]>(plan.num_slots)), async_(plan.num_async) {
   for (size_t i = 0; i < plan.constants.size(); ++i) values_[i].tensor = plan.constants[i];
-  if (!plan.sequential) {
+  if (plan.execution == Execution::kReplay) {
+    replay_.flags.assign(plan.replay.num_flags, 0);
+    replay_.iterations.assign(plan.replay.frames.size(), 0);
+  }
+  if (plan.execution == Execution::kSegments) {
     pending_ = std::make_unique<std::atomic<int32_t>[]>(plan.segments.segments.size());
     readers_left_ = std::make_unique<std::atomic<int32_t>[]>(plan.num_slots);
   }
@@ -34,7 +41,8 @@ void StepState::Start(absl::Span<const Tensor> feeds, std::vector<Tensor>* resul
   has_deadline_ = deadline != std::chrono::steady_clock::time_point::max();
   step_id_ = NextStepId();
   stopping_.store(false, std::memory_order_relaxed);
-  if (plan_.sequential) return;
+  next_clock_ticks_.store(0, std::memory_order_relaxed);
+  if (plan_.execution != Execution::kSegments) return;
   const std::vector<Segment>& segments = plan_.segments.segments;
   for (size_t i = 0; i < segments.size(); ++i) pending_[i].store(segments[i].initial_pending, std::memory_order_relaxed);
   for (int32_t i = 0; i < plan_.num_slots; ++i) readers_left_[i].store(plan_.readers[i], std::memory_order_relaxed);
@@ -76,7 +84,12 @@ void StepState::Fail(absl::Status status) {
 }
 
 bool StepState::PastDeadline(const PlanNode& next) {
-  if (std::chrono::steady_clock::now() < deadline_) return false;
+  const uint64_t ticks = Recorder::Ticks();
+  if (ticks < next_clock_ticks_.load(std::memory_order_relaxed)) return false;
+  if (std::chrono::steady_clock::now() < deadline_) {
+    next_clock_ticks_.store(ticks + kTicksBetweenClocks, std::memory_order_relaxed);
+    return false;
+  }
   Fail(absl::DeadlineExceededError(absl::StrCat("the step did not end within its time limit; node '", next.info->name, "' (",
                                                 next.info->schema->name, ") was next")));
   return true;
@@ -107,10 +120,13 @@ void StepState::RemoveOnCancel(uint64_t token) {
   callbacks_done_.wait(lock, [&] { return !running_callbacks_ || callback_thread_ == std::this_thread::get_id(); });
 }
 
-absl::Status RunNode(StepState& step, const PlanNode& node, const uint8_t* last_use, KernelContext& context) {
+absl::Status RunNode(StepState& step, const PlanNode& node, Value* values, const uint8_t* last_use, KernelContext& context) {
   const Plan& plan = step.plan();
-  Value* values = step.values();
   const uint32_t* inputs = plan.input_slots.data() + node.first_input;
+  if (__builtin_expect(node.has_dereferences, 0)) {
+    absl::Status status = ReadReferences(plan, node, values);
+    if (!status.ok()) return DescribeFailure(status, node, plan, values);
+  }
   switch (node.kind) {
     case NodeKind::kNoOp:
       return absl::OkStatus();
@@ -127,6 +143,10 @@ absl::Status RunNode(StepState& step, const PlanNode& node, const uint8_t* last_
     case NodeKind::kRetval: {
       Value& in = values[inputs[0]];
       Tensor& out = step.results()[node.aux];
+      if (__builtin_expect(out.initialized(), 0)) {
+        return absl::InternalError(absl::StrCat("'", plan.fetch_names[node.aux], "' is inside a loop and has more than one value; fetch what an "
+                                                "Exit makes of it"));
+      }
       if (in.ref != nullptr) {
         std::lock_guard<std::mutex> lock(in.ref->mutex);
         out = in.ref->tensor;
@@ -136,13 +156,53 @@ absl::Status RunNode(StepState& step, const PlanNode& node, const uint8_t* last_
       return absl::OkStatus();
     }
     case NodeKind::kPass:
-      values[node.first_output].tensor = last_use[0] ? std::move(values[inputs[0]].tensor) : values[inputs[0]].tensor;
+    case NodeKind::kEnter:
+    case NodeKind::kExit:
+    case NodeKind::kNextIteration:
+      if (last_use[0]) values[node.first_output] = std::move(values[inputs[0]]);
+      else values[node.first_output] = values[inputs[0]];
       return absl::OkStatus();
     case NodeKind::kAsync:
     case NodeKind::kTransfer:
+    case NodeKind::kSwitch:
+    case NodeKind::kMerge:
       break;
   }
-  return absl::InternalError(absl::StrCat("node '", node.info->name, "' is asynchronous but was run synchronously"));
+  return absl::InternalError(absl::StrCat("node '", node.info->name, "' was given to the wrong part of the executor"));
+}
+
+absl::Status ReadReferences(const Plan& plan, const PlanNode& node, Value* values) {
+  const int32_t index = static_cast<int32_t>(&node - plan.nodes.data());
+  for (const Dereference& d : plan.dereferences.at(index)) {
+    RefStorage* ref = values[d.reference_slot].ref;
+    Value& read = values[d.tensor_slot];
+    if (ref == nullptr) {
+      read = values[d.reference_slot];  // a feed in place of the variable
+      continue;
+    }
+    {
+      std::lock_guard<std::mutex> lock(ref->mutex);
+      read.tensor = ref->tensor;
+    }
+    if (!read.tensor.initialized() && !node.info->schema->allows_uninitialized_input) {
+      return absl::FailedPreconditionError("a variable was read before it was initialised; run its initialiser first");
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ChooseBranch(const PlanNode& node, const Value& choice, int32_t* branch) {
+  const Tensor& tensor = choice.tensor;
+  if (tensor.shape().rank() != 0) {
+    return absl::InvalidArgumentError(absl::StrCat("the predicate must be a scalar but has shape ", tensor.shape().ToString()));
+  }
+  if (tensor.dtype() == DType::kBool) {
+    *branch = tensor.flat<bool>()[0] ? 1 : 0;
+    return absl::OkStatus();
+  }
+  const int32_t index = tensor.flat<int32_t>()[0];
+  *branch = index < 0 || index >= node.num_outputs ? node.num_outputs - 1 : index;
+  return absl::OkStatus();
 }
 
 absl::Status CheckOutputs(const PlanNode& node, const Value* values) {

@@ -72,6 +72,19 @@ class StepState final : public StepServices {
   };
   AsyncExecution& async(int32_t index) { return async_[index]; }
 
+  // Of the replay executor.
+  struct Replay {
+    struct Active {
+      int32_t frame;
+      int32_t run;            // the next one
+      bool next_is_live;      // a NextIteration of this iteration had a value
+    };
+    std::vector<uint8_t> flags;       // by guard; [0] is always set
+    std::vector<int64_t> iterations;  // by frame: number of the present or last iteration
+    std::vector<Active> stack;        // from the root to the frame that runs
+  };
+  Replay& replay() { return replay_; }
+
   // StepServices.
   int64_t step_id() const override { return step_id_; }
   bool cancelled() const override { return stopping_.load(std::memory_order_relaxed); }
@@ -95,6 +108,7 @@ class StepState final : public StepServices {
   std::unique_ptr<std::atomic<int32_t>[]> readers_left_;  // per slot; null for sequential plans
   std::vector<AsyncExecution> async_;
   std::atomic<int32_t> segments_left_{0};
+  Replay replay_;
 
   absl::Span<const Tensor> feeds_;
   std::vector<Tensor>* results_ = nullptr;
@@ -102,6 +116,7 @@ class StepState final : public StepServices {
   int64_t step_id_ = 0;
   std::chrono::steady_clock::time_point deadline_;
   bool has_deadline_ = false;
+  std::atomic<uint64_t> next_clock_ticks_{0};  // when it is worth looking at the clock again
   std::atomic<bool> stopping_{false};
 
   mutable std::mutex mutex_;
@@ -118,9 +133,15 @@ class StepState final : public StepServices {
 // completed or been dropped; the status is the step's. The calling thread must be a compute thread (ScopedComputeThread).
 void ExecuteSequential(StepState& step);
 void ExecuteParallel(StepState& step);
+void ExecuteReplay(StepState& step);
 
-// Shared by the executors: runs one synchronous node. `last_use` has one entry per input.
-absl::Status RunNode(StepState& step, const PlanNode& node, const uint8_t* last_use, KernelContext& context);
+// Shared by the executors: runs one synchronous node that is no control flow, on the `values` of its iteration. `last_use` has
+// one entry per input.
+absl::Status RunNode(StepState& step, const PlanNode& node, Value* values, const uint8_t* last_use, KernelContext& context);
+// Reads the tensors that references among the node's inputs refer to (A70, A71).
+absl::Status ReadReferences(const Plan& plan, const PlanNode& node, Value* values);
+// Which output of a kSwitch node its second input chooses (A31, A32, A34).
+absl::Status ChooseBranch(const PlanNode& node, const Value& choice, int32_t* branch);
 // What the executor checks after a kernel (A31, A82).
 absl::Status CheckOutputs(const PlanNode& node, const Value* values);
 // Bytes that this execution of the node allocated for its outputs (not those it passed on or reused).

@@ -1,0 +1,195 @@
+// One thread, conditionals and loops: runs of nodes in the plan's static order, frames iteration after iteration. What is dead is
+// skipped (A20, A21), and the values it would have read are let go.
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "thalweg/runtime/step.h"
+
+namespace thalweg {
+namespace {
+
+template <bool kTraced>
+class ReplayExecution {
+ public:
+  explicit ReplayExecution(StepState& step)
+      : step_(step), plan_(step.plan()), replay_(step.plan().replay), state_(step.replay()), values_(step.values()), flags_(state_.flags.data()) {}
+
+  void Run() {
+    flags_[0] = 1;
+    state_.stack.clear();
+    BeginFrame(kRootFrame);
+    while (!state_.stack.empty()) {
+      StepState::Replay::Active& active = state_.stack.back();
+      const ReplayFrame& frame = replay_.frames[active.frame];
+      if (active.run == frame.runs.end) {
+        if (!BeginNextIteration(frame, &active)) EndFrame(frame);
+        continue;
+      }
+      const ReplayRun& run = replay_.runs[active.run++];
+      if (!IsLive(run.guard)) {
+        Skip(run);
+      } else if (run.child >= 0) {
+        BeginFrame(run.child);
+      } else if (!RunNodes(run.nodes, active)) {
+        return;
+      }
+    }
+  }
+
+ private:
+  bool IsLive(ReplayRange guard) const {
+    for (int32_t i = guard.begin; i < guard.end; ++i) {
+      if (!flags_[replay_.guard_flags[i]]) return false;
+    }
+    return true;
+  }
+
+  void ClearFlags(ReplayRange range) {
+    for (int32_t i = range.begin; i < range.end; ++i) flags_[replay_.flags[i]] = 0;
+  }
+
+  void ClearSlots(ReplayRange range) {
+    for (int32_t i = range.begin; i < range.end; ++i) values_[replay_.slots[i]].Clear();
+  }
+
+  void Skip(const ReplayRun& run) {
+    ClearFlags(run.cleared);
+    ClearSlots(run.released);
+  }
+
+  void BeginFrame(int32_t frame) {
+    ClearFlags(replay_.frames[frame].exit_flags);
+    state_.iterations[frame] = 0;
+    state_.stack.push_back({frame, replay_.frames[frame].runs.begin, false});
+  }
+
+  // A42: an iteration begins if a NextIteration had a value for it.
+  bool BeginNextIteration(const ReplayFrame& frame, StepState::Replay::Active* active) {
+    if (state_.iterations[active->frame] == 0) ClearFlags(frame.entry_flags);
+    if (!active->next_is_live) return false;
+    ++state_.iterations[active->frame];
+    *active = {active->frame, frame.runs.begin, false};
+    return true;
+  }
+
+  void EndFrame(const ReplayFrame& frame) {
+    ClearSlots(frame.invariants);
+    state_.stack.pop_back();
+  }
+
+  // False if the step must end.
+  bool RunNodes(ReplayRange range, StepState::Replay::Active& active) {
+    for (int32_t n = range.begin; n < range.end; ++n) {
+      const PlanNode& node = plan_.nodes[n];
+      if (step_.ShouldStop(node)) return false;
+      uint64_t start = 0;
+      if constexpr (kTraced) start = Recorder::Ticks();
+      if (node.kind != NodeKind::kNoOp) {
+        absl::Status status = RunOne(node, active);
+        if (__builtin_expect(!status.ok(), 0)) {
+          step_.Fail(std::move(status));
+          return false;
+        }
+      }
+      if constexpr (kTraced) {
+        step_.recorder()->Record(0, {start, Recorder::Ticks(), n, AllocatedBytes(node, values_), active.frame,
+                                     static_cast<int32_t>(state_.iterations[active.frame])});
+      }
+      const uint32_t* release = plan_.releases.data() + node.first_release;
+      for (uint32_t i = 0; i < node.num_releases; ++i) values_[release[i]].Clear();
+    }
+    return true;
+  }
+
+  absl::Status RunOne(const PlanNode& node, StepState::Replay::Active& active) {
+    switch (node.kind) {
+      case NodeKind::kSwitch:
+        return RunSwitch(node);
+      case NodeKind::kMerge:
+        return RunMerge(node);
+      case NodeKind::kNextIteration:
+        active.next_is_live = true;
+        break;
+      case NodeKind::kExit:
+      case NodeKind::kEnter:
+        if (node.aux >= 0) THALWEG_RETURN_IF_ERROR(RaiseFlag(node));
+        break;
+      default:
+        break;
+    }
+    return RunNode(step_, node, values_, plan_.last_use.data() + node.first_input, context_);
+  }
+
+  absl::Status RaiseFlag(const PlanNode& node) {
+    uint8_t& flag = flags_[plan_.replay_controls[node.aux].flag];
+    if (flag != 0 && node.kind == NodeKind::kExit) {
+      return DescribeFailure(absl::InternalError("more than one iteration handed a value out of the loop; a Switch must let only the last do so"),
+                             node, plan_, values_);
+    }
+    flag = 1;
+    return absl::OkStatus();
+  }
+
+  void HandOn(uint32_t from, bool is_last, uint32_t to) {
+    if (is_last) values_[to] = std::move(values_[from]);
+    else values_[to] = values_[from];
+  }
+
+  absl::Status RunSwitch(const PlanNode& node) {
+    if (__builtin_expect(node.has_dereferences, 0)) {
+      if (absl::Status status = ReadReferences(plan_, node, values_); !status.ok()) return DescribeFailure(status, node, plan_, values_);
+    }
+    const uint32_t* inputs = plan_.input_slots.data() + node.first_input;
+    int32_t branch = 0;
+    if (absl::Status status = ChooseBranch(node, values_[inputs[1]], &branch); !status.ok()) {
+      return DescribeFailure(status, node, plan_, values_);
+    }
+    HandOn(inputs[0], plan_.last_use[node.first_input], node.first_output + branch);
+    const std::vector<int32_t>& flags = plan_.replay_controls[node.aux].branch_flags;
+    for (int32_t i = 0; i < static_cast<int32_t>(flags.size()); ++i) flags_[flags[i]] = i == branch;
+    return absl::OkStatus();
+  }
+
+  absl::Status RunMerge(const PlanNode& node) {
+    const ReplayControl& control = plan_.replay_controls[node.aux];
+    const uint32_t* inputs = plan_.input_slots.data() + node.first_input;
+    int32_t arrived = -1;
+    for (int32_t i = 0; i < static_cast<int32_t>(node.num_inputs); ++i) {
+      const ReplayRange guard = control.input_guards[i];
+      if (!(guard.begin < guard.end ? IsLive(guard) : values_[inputs[i]].present())) continue;
+      if (arrived >= 0) {
+        return DescribeFailure(absl::InternalError(absl::StrCat("inputs ", arrived, " and ", i, " both have a value; a Merge takes one (A29)")), node,
+                               plan_, values_);
+      }
+      arrived = i;
+    }
+    if (control.flag >= 0) flags_[control.flag] = arrived >= 0;
+    if (arrived < 0) {
+      if (control.flag >= 0) return absl::OkStatus();
+      return DescribeFailure(absl::InternalError("no input has a value"), node, plan_, values_);
+    }
+    const uint32_t input = node.first_input + arrived;
+    if (node.has_dereferences) THALWEG_RETURN_IF_ERROR(ReadReferences(plan_, node, values_));
+    HandOn(inputs[arrived], plan_.last_use[input], node.first_output);
+    if (plan_.readers[node.first_output + 1] > 0) values_[node.first_output + 1].tensor = plan_.merge_indices[arrived];
+    return absl::OkStatus();
+  }
+
+  StepState& step_;
+  const Plan& plan_;
+  const ReplayPlan& replay_;
+  StepState::Replay& state_;
+  Value* const values_;
+  uint8_t* const flags_;
+  KernelContext context_;
+};
+
+}  // namespace
+
+void ExecuteReplay(StepState& step) {
+  if (step.recorder() != nullptr) ReplayExecution<true>(step).Run();
+  else ReplayExecution<false>(step).Run();
+}
+
+}  // namespace thalweg
