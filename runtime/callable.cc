@@ -97,11 +97,12 @@ absl::Status CompiledCallable::CheckFeeds(absl::Span<const Tensor> feeds) const 
   return absl::OkStatus();
 }
 
-absl::Status CompiledCallable::CheckResults(const std::vector<Tensor>& results) const {
+absl::Status CompiledCallable::CheckResults(const std::vector<Tensor>& results, const StepState& step) const {
   for (size_t i = 0; i < results.size(); ++i) {
     if (!results[i].initialized()) {
-      return absl::InvalidArgumentError(absl::StrCat("the fetched tensor '", plan_->fetch_names[i], "' has no value: the node did not run "
-                                                     "or its branch was not taken"));
+      const std::string reason = step.DeadReason(static_cast<int32_t>(i));
+      return absl::InvalidArgumentError(absl::StrCat("the fetched tensor '", plan_->fetch_names[i], "' has no value: ",
+                                                     reason.empty() ? "its node did not run" : reason));
     }
   }
   return absl::OkStatus();
@@ -115,6 +116,8 @@ void CompiledCallable::Execute(StepState& step) {
       return ExecuteParallel(step);
     case Execution::kReplay:
       return ExecuteReplay(step);
+    case Execution::kFrames:
+      return ExecuteFrames(step);
   }
 }
 
@@ -154,8 +157,8 @@ absl::Status CompiledCallable::RunRecorded(absl::Span<const Tensor> feeds, std::
   results->resize(plan_->fetch_names.size());
   std::unique_ptr<StepState> step = AcquireState();
   absl::Status status = RunStep(*step, feeds, results, options, cancellation, recorder);
+  if (status.ok()) status = CheckResults(*results, *step);
   ReleaseState(std::move(step));
-  if (status.ok()) status = CheckResults(*results);
   if (!status.ok()) results->clear();
   return status;
 }

@@ -23,9 +23,6 @@ struct FlowNode {
 struct FlowGraph {
   std::vector<FlowNode> nodes;
   std::vector<StaticFrame> frames;
-
-  // Conditionals or loops: without them nothing can be dead.
-  bool has_control_flow() const;
 };
 
 }  // namespace thalweg

@@ -7,21 +7,6 @@
 
 namespace thalweg {
 
-bool FlowGraph::has_control_flow() const {
-  return std::any_of(nodes.begin(), nodes.end(), [](const FlowNode& node) {
-    switch (node.role) {
-      case OpRole::kSwitch:
-      case OpRole::kMerge:
-      case OpRole::kEnter:
-      case OpRole::kExit:
-      case OpRole::kNextIteration:
-        return true;
-      default:
-        return false;
-    }
-  });
-}
-
 namespace {
 
 // Longest walk through implied guards; beyond it two guards count as unrelated, which costs tests but is never wrong.

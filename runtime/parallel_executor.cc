@@ -6,6 +6,7 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "thalweg/runtime/step.h"
+#include "thalweg/runtime/transfer.h"
 #include "thalweg/runtime/tuning.h"
 
 namespace thalweg {
@@ -149,37 +150,11 @@ class ParallelExecution {
       });
       return;
     }
-    StartTransfer(n);
-  }
-
-  // Copies the sent tensor into the memory in which this Recv's consumers want it.
-  void StartTransfer(int32_t n) {
-    const PlanNode& node = plan_.nodes[n];
-    KernelContext& context = step_.async(node.aux).context;
-    StepState* step = &step_;
-    auto done = [step, n](absl::StatusOr<Tensor> copied) {
+    StartTransfer(step_, node, async.context.TakeInput(0), [step, n](absl::StatusOr<Tensor> copied) {
       absl::Status status = copied.status();
       if (status.ok()) step->values()[step->plan().nodes[n].first_output].tensor = *std::move(copied);
       ParallelExecution(*step).CompleteAsync(n, std::move(status));
-    };
-    Tensor source = context.TakeInput(0);
-    Device& destination = *node.info->device;
-    const bool to_device = node.info->output_memory[0] == MemoryKind::kDevice;
-    if (source.memory() == MemoryKind::kHost && to_device) {
-      destination.CopyFromHost(std::move(source), node.info->id, std::move(done));
-      return;
-    }
-    Device& owner = *plan_.devices[plan_.transfer_source[node.aux]];
-    if (source.memory() == MemoryKind::kDevice && !to_device) {
-      owner.CopyToHost(std::move(source), step_.host_allocator(), node.info->id, std::move(done));
-      return;
-    }
-    // From one device's memory to another's: through the host.
-    owner.CopyToHost(std::move(source), step_.host_allocator(), node.info->id,
-                     [&destination, id = node.info->id, done = std::move(done)](absl::StatusOr<Tensor> staged) mutable {
-                       if (!staged.ok()) done(std::move(staged));
-                       else destination.CopyFromHost(*std::move(staged), id, std::move(done));
-                     });
+    });
   }
 
   void CompleteAsync(int32_t n, absl::Status status) {

@@ -17,6 +17,7 @@
 #include "thalweg/graph/compile_graph.h"
 #include "thalweg/ops/kernel.h"
 #include "thalweg/ops/kernel_registry.h"
+#include "thalweg/runtime/frame_plan.h"
 #include "thalweg/runtime/replay.h"
 #include "thalweg/runtime/segments.h"
 #include "thalweg/runtime/trace.h"
@@ -43,6 +44,7 @@ enum class Execution : uint8_t {
   kSequential,  // one thread, one pass over the nodes: nothing can be dead
   kSegments,    // several threads or asynchronous nodes: nothing can be dead
   kReplay,      // conditionals and loops on one thread, in a static order
+  kFrames,      // conditionals and loops in general
 };
 
 // One node; `slots` numbers index StepState's values.
@@ -80,7 +82,7 @@ struct Plan {
   std::vector<uint8_t> sole_use;         // per input, any order: 1 if it is the value's only reader
   std::vector<uint32_t> releases;        // per node, one-thread order: slots to clear after it ran
   int32_t num_slots = 0;
-  std::vector<int32_t> readers;          // per slot: number of inputs that read it; constant slots: 0
+  std::vector<int32_t> readers;          // per slot: number of inputs that read it; constant slots: 0 (of kFrames: -1)
   std::vector<Tensor> constants;         // the first slots, never cleared
 
   Execution execution = Execution::kSequential;
@@ -90,6 +92,7 @@ struct Plan {
   std::vector<Tensor> merge_indices;     // int32 scalars 0, 1, ... for the second output of Merges
   ReplayPlan replay;                     // of kReplay
   std::vector<ReplayControl> replay_controls;
+  FramePlan frame_plan;                  // of kFrames; input slots and first outputs are numbered within frames then
   std::vector<StaticFrame> frames;       // [0] is the root; empty without control flow
   GuardTable guards;                     // of kReplay, for messages; by graph id
   int num_async = 0;
@@ -143,6 +146,7 @@ struct PlanInputs {
   const KernelRegistry* kernels = nullptr;
   StatefulKernels* stateful = nullptr;
   int threads = 1;
+  bool general_frames = false;           // kFrames wherever there is control flow
   // Of the signature, for checking and messages.
   std::vector<std::string> feed_names;
   std::vector<DType> feed_types;

@@ -56,11 +56,21 @@ class PlanBuilder {
         return absl::Status(status.code(), absl::StrCat("node '", node.name, "' (", node.op, "): ", status.message()));
       }
     }
-    MakeFlowGraph();
-    THALWEG_RETURN_IF_ERROR(flow_.has_control_flow() ? OrderControlFlow() : Order());
-    LayOutSlots();
+    slot_base_.assign(in_.compiled->control_flow.frames.size(), 0);
+    if (HasControlFlow()) {
+      MakeFlowGraph();
+      THALWEG_RETURN_IF_ERROR(OrderControlFlow());
+    } else {
+      THALWEG_RETURN_IF_ERROR(Order());
+    }
+    if (plan_->execution == Execution::kFrames) LayOutFrameSlots();
+    else LayOutSlots();
     LayOutNodes();
-    FindLastUses();
+    if (plan_->execution == Execution::kFrames) {
+      FindFrameReaders();
+    } else {
+      FindLastUses();
+    }
     if (plan_->execution == Execution::kReplay) LayOutReplay();
     plan_->feed_names = in_.feed_names;
     plan_->feed_types = in_.feed_types;
@@ -250,7 +260,7 @@ class PlanBuilder {
     bool any_async = false;
     for (int i = 0; i < n; ++i) {
       const Draft& draft = drafts_[order_[i]];
-      nodes[i].asynchronous = draft.kind == NodeKind::kAsync || draft.kind == NodeKind::kTransfer;
+      nodes[i].asynchronous = IsAsync(draft);
       nodes[i].device = graph_.node(order_[i]).device;
       nodes[i].nanos = kNodeOverheadNanos + EstimatedNanos(draft.cost);
       any_async |= nodes[i].asynchronous;
@@ -268,6 +278,22 @@ class PlanBuilder {
     return absl::OkStatus();
   }
 
+  // Conditionals or loops: without them nothing can be dead.
+  bool HasControlFlow() const {
+    return std::any_of(drafts_.begin(), drafts_.end(), [](const Draft& draft) {
+      switch (draft.kind) {
+        case NodeKind::kSwitch:
+        case NodeKind::kMerge:
+        case NodeKind::kEnter:
+        case NodeKind::kExit:
+        case NodeKind::kNextIteration:
+          return true;
+        default:
+          return false;
+      }
+    });
+  }
+
   void MakeFlowGraph() {
     const ControlFlow& control_flow = in_.compiled->control_flow;
     flow_.frames = control_flow.frames;
@@ -276,8 +302,8 @@ class PlanBuilder {
       const Node& node = graph_.node(id);
       FlowNode& flow = flow_.nodes[id];
       flow.role = drafts_[id].role;
-      flow.frame = control_flow.frame_of[id];
-      flow.output_frame = control_flow.OutputFrame(node, id);
+      flow.frame = FrameOf(id);
+      flow.output_frame = OutputFrameOf(id);
       flow.data = drafts_[id].inputs;
       for (Endpoint e : node.control_inputs()) flow.controls.push_back(e.node);
       flow.num_outputs = drafts_[id].num_outputs;
@@ -287,16 +313,53 @@ class PlanBuilder {
   }
 
   absl::Status OrderControlFlow() {
-    plan_->guards = FindGuards(flow_);
-    std::optional<ReplayOrder> order = FindReplayOrder(flow_, plan_->guards);
-    if (!order) return absl::UnimplementedError("a loop's result is an input of the same loop's frame, which cannot be executed yet");
-    plan_->execution = Execution::kReplay;
     plan_->frames = flow_.frames;
-    order_ = order->nodes;
-    replay_order_ = *std::move(order);
-    StorePredecessors(ForwardPredecessors());
+    const std::vector<std::vector<int32_t>> predecessors = ForwardPredecessors();
+    std::optional<ReplayOrder> order;
+    if (!in_.general_frames && !IsWorthParallel(predecessors)) {
+      plan_->guards = FindGuards(flow_);
+      order = FindReplayOrder(flow_, plan_->guards);
+    }
+    if (order) {
+      plan_->execution = Execution::kReplay;
+      order_ = order->nodes;
+      replay_order_ = *std::move(order);
+    } else {
+      plan_->execution = Execution::kFrames;
+      for (NodeId id = 0; id < graph_.num_nodes(); ++id) order_.push_back(id);
+      plan_->frame_plan = MakeFramePlan(flow_, order_);
+#ifndef NDEBUG
+      plan_->frame_plan.check_completion = true;
+#endif
+      for (NodeId id = 0; id < graph_.num_nodes(); ++id) {
+        plan_->frame_plan.nodes[id].expensive = EstimatedNanos(drafts_[id].cost) >= kExpensiveNodeNanos && !IsAsync(drafts_[id]);
+      }
+    }
+    StorePredecessors(predecessors);
+    AddMergeIndices();
     return absl::OkStatus();
   }
+
+  static bool IsAsync(const Draft& draft) { return draft.kind == NodeKind::kAsync || draft.kind == NodeKind::kTransfer; }
+
+  // Whether a graph with control flow must or should run on more than the calling thread.
+  bool IsWorthParallel(const std::vector<std::vector<int32_t>>& predecessors) const {
+    std::vector<SegmentNode> nodes(drafts_.size());
+    for (const Draft& draft : drafts_) {
+      if (IsAsync(draft)) return true;
+      nodes[draft.id].nanos = kNodeOverheadNanos + EstimatedNanos(draft.cost);
+    }
+    return in_.threads > 1 && ParallelGainNanos(nodes, predecessors, in_.threads) >= kWorthParallelNanos;
+  }
+
+  void AddMergeIndices() {
+    size_t most_merged = 0;
+    for (const FlowNode& node : flow_.nodes) most_merged = std::max(most_merged, node.role == OpRole::kMerge ? node.data.size() : 0);
+    for (size_t i = 0; i < most_merged; ++i) plan_->merge_indices.push_back(*Tensor::Scalar<int32_t>(static_cast<int32_t>(i)));
+  }
+
+  int32_t FrameOf(NodeId id) const { return in_.compiled->control_flow.frame_of[id]; }
+  int32_t OutputFrameOf(NodeId id) const { return in_.compiled->control_flow.OutputFrame(graph_.node(id), id); }
 
   // Without the edges that close loops.
   std::vector<std::vector<int32_t>> ForwardPredecessors() const {
@@ -364,6 +427,33 @@ class PlanBuilder {
     }
   }
 
+  // Slots of a frame are contiguous, its constants first.
+  void LayOutFrameSlots() {
+    first_slot_.resize(drafts_.size());
+    std::vector<std::vector<NodeId>> constants(flow_.frames.size()), others(flow_.frames.size());
+    std::vector<int32_t> dereferences(flow_.frames.size(), 0);
+    for (Draft& draft : drafts_) {
+      const FlowNode& node = flow_.nodes[draft.id];
+      (draft.constant.initialized() ? constants : others)[node.output_frame].push_back(draft.id);
+      dereferences[node.frame] += CountDereferences(draft);
+    }
+    for (size_t f = 0; f < flow_.frames.size(); ++f) {
+      FramePlanFrame& frame = plan_->frame_plan.frames[f];
+      frame.first_slot = slot_base_[f] = static_cast<uint32_t>(plan_->num_slots);
+      for (NodeId id : constants[f]) {
+        first_slot_[id] = plan_->num_slots++;
+        frame.constants.emplace_back(first_slot_[id] - frame.first_slot, std::move(drafts_[id].constant));
+      }
+      for (NodeId id : others[f]) {
+        first_slot_[id] = plan_->num_slots;
+        plan_->num_slots += drafts_[id].num_outputs;
+      }
+      dereference_slots_.push_back(plan_->num_slots);
+      plan_->num_slots += dereferences[f];
+      frame.num_slots = static_cast<uint32_t>(plan_->num_slots) - frame.first_slot;
+    }
+  }
+
   void LayOutNodes() {
     for (NodeId id : order_) {
       Draft& draft = drafts_[id];
@@ -373,7 +463,7 @@ class PlanBuilder {
       node.info = draft.info.get();
       node.first_input = static_cast<uint32_t>(plan_->input_slots.size());
       node.num_inputs = draft.kind == NodeKind::kNoOp ? 0 : static_cast<uint32_t>(draft.inputs.size());
-      node.first_output = first_slot_[id];
+      node.first_output = first_slot_[id] - slot_base_[OutputFrameOf(id)];
       node.num_outputs = draft.role == OpRole::kConstant ? 0 : static_cast<uint16_t>(draft.num_outputs);
       node.aux = draft.aux;
       if (draft.kind == NodeKind::kAsync || draft.kind == NodeKind::kTransfer) {
@@ -381,7 +471,7 @@ class PlanBuilder {
         plan_->transfer_source.push_back(draft.transfer_source);
       }
       for (uint32_t i = 0; i < node.num_inputs; ++i) {
-        plan_->input_slots.push_back(first_slot_[draft.inputs[i].node] + draft.inputs[i].port);
+        plan_->input_slots.push_back(first_slot_[draft.inputs[i].node] + draft.inputs[i].port - slot_base_[FrameOf(id)]);
       }
       AddDereferences(draft, &node);
       plan_->nodes.push_back(node);
@@ -390,17 +480,32 @@ class PlanBuilder {
     }
   }
 
+  bool NeedsDereference(const Draft& draft, size_t input) const {
+    if (draft.kind == NodeKind::kRetval || draft.kind == NodeKind::kNoOp) return false;
+    const Endpoint e = draft.inputs[input];
+    const std::vector<DType>& given = graph_.node(e.node).output_types;
+    return e.port < static_cast<int32_t>(given.size()) && IsRef(given[e.port]) && !IsRef(draft.info->input_types[input]);
+  }
+
+  int32_t CountDereferences(const Draft& draft) const {
+    int32_t count = 0;
+    for (size_t i = 0; i < draft.inputs.size(); ++i) count += NeedsDereference(draft, i) ? 1 : 0;
+    return count;
+  }
+
+  uint32_t NewDereferenceSlot(int32_t frame) {
+    if (plan_->execution != Execution::kFrames) return static_cast<uint32_t>(plan_->num_slots++);
+    return static_cast<uint32_t>(dereference_slots_[frame]++) - slot_base_[frame];
+  }
+
   // Inputs that take a tensor but are given a reference get a slot of their own to read it into.
   void AddDereferences(const Draft& draft, PlanNode* node) {
-    if (node->kind == NodeKind::kRetval || node->kind == NodeKind::kNoOp) return;
     std::vector<Dereference> found;
     for (uint32_t i = 0; i < node->num_inputs; ++i) {
-      const Endpoint e = draft.inputs[i];
-      const std::vector<DType>& given = graph_.node(e.node).output_types;
-      if (e.port >= static_cast<int32_t>(given.size()) || !IsRef(given[e.port]) || IsRef(draft.info->input_types[i])) continue;
+      if (!NeedsDereference(draft, i)) continue;
       uint32_t& slot = plan_->input_slots[node->first_input + i];
-      found.push_back({slot, static_cast<uint32_t>(plan_->num_slots)});
-      slot = static_cast<uint32_t>(plan_->num_slots++);
+      found.push_back({slot, NewDereferenceSlot(FrameOf(draft.id))});
+      slot = found.back().tensor_slot;
     }
     if (found.empty()) return;
     node->has_dereferences = true;
@@ -453,12 +558,45 @@ class PlanBuilder {
     }
   }
 
+  // Readers count slots down in every iteration. What a Merge reads together with others stays until the iteration retires, because a
+  // Merge runs before all its inputs are there.
+  void FindFrameReaders() {
+    constexpr int32_t kKept = -1;
+    Plan& plan = *plan_;
+    plan.readers.assign(plan.num_slots, 0);
+    std::vector<uint8_t> read_by_merge(plan.num_slots, 0);
+    for (size_t n = 0; n < plan.nodes.size(); ++n) {
+      const uint32_t base = slot_base_[plan.frame_plan.nodes[n].frame];
+      for (uint32_t slot : SlotsRead(n)) {
+        ++plan.readers[base + slot];
+        read_by_merge[base + slot] |= plan.nodes[n].kind == NodeKind::kMerge;
+      }
+    }
+    for (FramePlanFrame& frame : plan.frame_plan.frames) {
+      for (size_t i = 0; i < frame.constants.size(); ++i) plan.readers[frame.first_slot + i] = kKept;
+      for (uint32_t slot = 0; slot < frame.num_slots; ++slot) {
+        int32_t& readers = plan.readers[frame.first_slot + slot];
+        if (readers > 1 && read_by_merge[frame.first_slot + slot]) readers = kKept;
+        if (readers > 1) frame.shared_slots.emplace_back(slot, readers);
+      }
+    }
+    plan.last_use.assign(plan.input_slots.size(), 0);
+    plan.sole_use.assign(plan.input_slots.size(), 0);
+    for (size_t n = 0; n < plan.nodes.size(); ++n) {
+      const PlanNode& node = plan.nodes[n];
+      const uint32_t base = slot_base_[plan.frame_plan.nodes[n].frame];
+      for (uint32_t i = node.first_input; i < node.first_input + node.num_inputs; ++i) {
+        plan.sole_use[i] = plan.readers[base + plan.input_slots[i]] == 1;
+      }
+    }
+  }
+
   // Slots that no reader releases: constants, and what a frame keeps over its iterations.
   std::vector<uint8_t> KeptSlots() const {
     std::vector<uint8_t> kept(plan_->num_slots, 0);
     std::fill_n(kept.begin(), plan_->constants.size(), 1);
     for (const Draft& draft : drafts_) {
-      if (draft.role == OpRole::kEnter && flow_.nodes[draft.id].is_constant_enter) kept[first_slot_[draft.id]] = 1;
+      if (draft.kind == NodeKind::kEnter && flow_.nodes[draft.id].is_constant_enter) kept[first_slot_[draft.id]] = 1;
     }
     return kept;
   }
@@ -487,9 +625,6 @@ class PlanBuilder {
       replay.frames[f].exit_flags = NewFlags(ExitFlags(static_cast<int32_t>(f)));
     }
     for (size_t n = 0; n < plan_->nodes.size(); ++n) AddReplayControl(order_[n], &plan_->nodes[n]);
-    size_t most_merged = 0;
-    for (const FlowNode& node : flow_.nodes) most_merged = std::max(most_merged, node.role == OpRole::kMerge ? node.data.size() : 0);
-    for (size_t i = 0; i < most_merged; ++i) plan_->merge_indices.push_back(*Tensor::Scalar<int32_t>(static_cast<int32_t>(i)));
   }
 
   ReplayRange FlagsOf(GuardId id) {
@@ -580,6 +715,8 @@ class PlanBuilder {
   std::vector<NodeId> order_;
   std::vector<int32_t> position_;    // of a graph id in order_
   std::vector<uint32_t> first_slot_; // by graph id
+  std::vector<uint32_t> slot_base_;  // by frame: what slots are counted from; 0 but for kFrames
+  std::vector<int32_t> dereference_slots_;  // of kFrames, by frame: the next slot to read a reference into
 };
 
 }  // namespace

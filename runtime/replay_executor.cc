@@ -1,9 +1,11 @@
 // One thread, conditionals and loops: runs of nodes in the plan's static order, frames iteration after iteration. What is dead is
 // skipped (A20, A21), and the values it would have read are let go.
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "thalweg/runtime/dead_cause.h"
 #include "thalweg/runtime/step.h"
 
 namespace thalweg {
@@ -185,11 +187,37 @@ class ReplayExecution {
   KernelContext context_;
 };
 
+bool IsDead(const Plan& plan, const std::vector<uint8_t>& flags, NodeId id) {
+  const GuardTable& guards = plan.guards;
+  const auto is_set = [&](GuardId g) {
+    const std::vector<GuardId>& all = guards.guards[g].all;
+    return all.empty() ? flags[g] != 0 : std::all_of(all.begin(), all.end(), [&](GuardId member) { return flags[member] != 0; });
+  };
+  if (!is_set(guards.of_node[id])) return true;
+  return HasRole(plan.compiled->graph.node(id), OpRole::kMerge) && !is_set(guards.flag_of_node[id]);
+}
+
+// The flags still say what the last iteration of each frame did.
+void ExplainDeadFetches(StepState& step) {
+  const Plan& plan = step.plan();
+  const StepState::Replay& state = step.replay();
+  for (size_t n = 0; n < plan.nodes.size(); ++n) {
+    const PlanNode& node = plan.nodes[n];
+    if (node.kind != NodeKind::kRetval || step.results()[node.aux].initialized()) continue;
+    step.SetDeadReason(node.aux, ExplainDeadness(
+                                     plan, plan.graph_ids[n], [&](NodeId id) { return IsDead(plan, state.flags, id); },
+                                     [&](NodeId id) { return state.iterations[plan.compiled->control_flow.frame_of[id]]; }));
+  }
+}
+
 }  // namespace
 
 void ExecuteReplay(StepState& step) {
   if (step.recorder() != nullptr) ReplayExecution<true>(step).Run();
   else ReplayExecution<false>(step).Run();
+  const std::vector<Tensor>& results = step.results();
+  const bool all_have_values = std::all_of(results.begin(), results.end(), [](const Tensor& t) { return t.initialized(); });
+  if (!all_have_values && !step.cancelled()) ExplainDeadFetches(step);
 }
 
 }  // namespace thalweg

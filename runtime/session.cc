@@ -265,6 +265,7 @@ absl::StatusOr<std::shared_ptr<Callable>> SessionImpl::Compile(const std::vector
   inputs.kernels = &BuiltinOps().kernels;
   inputs.stateful = &stateful_kernels_;
   inputs.threads = core_->pool().threads();
+  inputs.general_frames = options_.general_frames;
   for (Endpoint e : signature.feeds) {
     inputs.feed_names.push_back(graph->EndpointName(e));
     inputs.feed_types.push_back(RemoveRef(graph->node(e.node).output_types[e.port]));

@@ -44,6 +44,9 @@ struct SessionOptions {
   std::vector<std::string> disabled_passes;
   // Overrides the attribute of every loop; 0: as written.
   int parallel_iterations = 0;
+  // Run conditionals and loops by the executor for any number of threads even where the one for a single thread would do. The results
+  // are the same; for tests.
+  bool general_frames = false;
 };
 
 struct RunOptions {

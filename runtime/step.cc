@@ -20,8 +20,12 @@ constexpr uint64_t kTicksBetweenClocks = 300'000;
 }  // namespace
 
 StepState::StepState(const Plan& plan, const StepEnvironment& environment)
-    : plan_(plan), environment_(environment), values_(std::make_unique<Value[]>(plan.num_slots)), async_(plan.num_async) {
+    : plan_(plan),
+      environment_(environment),
+      values_(std::make_unique<Value[]>(plan.execution == Execution::kFrames ? 0 : plan.num_slots)),
+      async_(plan.execution == Execution::kFrames ? 0 : plan.num_async) {
   for (size_t i = 0; i < plan.constants.size(); ++i) values_[i].tensor = plan.constants[i];
+  if (plan.execution == Execution::kFrames) frame_table_ = std::make_unique<FrameTable>(plan);
   if (plan.execution == Execution::kReplay) {
     replay_.flags.assign(plan.replay.num_flags, 0);
     replay_.iterations.assign(plan.replay.frames.size(), 0);
@@ -40,6 +44,7 @@ void StepState::Start(absl::Span<const Tensor> feeds, std::vector<Tensor>* resul
   deadline_ = deadline;
   has_deadline_ = deadline != std::chrono::steady_clock::time_point::max();
   step_id_ = NextStepId();
+  dead_reasons_.clear();
   stopping_.store(false, std::memory_order_relaxed);
   next_clock_ticks_.store(0, std::memory_order_relaxed);
   if (plan_.execution != Execution::kSegments) return;
@@ -58,10 +63,21 @@ absl::Status StepState::Finish() {
     if (!container_.empty()) environment_.resources->ClearContainer(std::exchange(container_, ""));
   }
   if (!stopping_.load(std::memory_order_acquire)) return absl::OkStatus();
-  for (int32_t i = static_cast<int32_t>(plan_.constants.size()); i < plan_.num_slots; ++i) values_[i].Clear();
+  for (int32_t i = plan_.execution == Execution::kFrames ? plan_.num_slots : static_cast<int32_t>(plan_.constants.size()); i < plan_.num_slots; ++i) values_[i].Clear();
   std::lock_guard<std::mutex> lock(mutex_);
   callbacks_.clear();
   return std::exchange(status_, absl::OkStatus());
+}
+
+void StepState::SetDeadReason(int32_t fetch, std::string reason) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  dead_reasons_[fetch] = std::move(reason);
+}
+
+std::string StepState::DeadReason(int32_t fetch) const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  const auto found = dead_reasons_.find(fetch);
+  return found == dead_reasons_.end() ? "" : found->second;
 }
 
 void StepState::Fail(absl::Status status) {

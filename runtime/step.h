@@ -19,6 +19,7 @@
 #include "absl/types/span.h"
 #include "thalweg/ops/kernel.h"
 #include "thalweg/ops/step_services.h"
+#include "thalweg/runtime/frame_table.h"
 #include "thalweg/runtime/plan.h"
 #include "thalweg/runtime/recorder.h"
 #include "thalweg/runtime/resource_manager.h"
@@ -85,6 +86,14 @@ class StepState final : public StepServices {
   };
   Replay& replay() { return replay_; }
 
+  // Of the frame executor: nodes that are ready or running.
+  FrameTable& frame_table() { return *frame_table_; }
+  std::atomic<int64_t>& in_flight() { return in_flight_; }
+
+  // Why a fetch has no value, for the message of the step. Thread-safe.
+  void SetDeadReason(int32_t fetch, std::string reason);
+  std::string DeadReason(int32_t fetch) const;
+
   // StepServices.
   int64_t step_id() const override { return step_id_; }
   bool cancelled() const override { return stopping_.load(std::memory_order_relaxed); }
@@ -109,6 +118,8 @@ class StepState final : public StepServices {
   std::vector<AsyncExecution> async_;
   std::atomic<int32_t> segments_left_{0};
   Replay replay_;
+  std::unique_ptr<FrameTable> frame_table_;  // of kFrames only
+  std::atomic<int64_t> in_flight_{0};
 
   absl::Span<const Tensor> feeds_;
   std::vector<Tensor>* results_ = nullptr;
@@ -122,6 +133,7 @@ class StepState final : public StepServices {
   mutable std::mutex mutex_;
   mutable std::string container_;                             // guarded by mutex_; "" until somebody asks
   absl::Status status_;                                       // guarded by mutex_
+  std::map<int32_t, std::string> dead_reasons_;               // guarded by mutex_
   std::map<uint64_t, absl::AnyInvocable<void()>> callbacks_;  // guarded by mutex_
   uint64_t next_token_ = 1;                                   // guarded by mutex_
   bool running_callbacks_ = false;                            // guarded by mutex_
@@ -134,6 +146,7 @@ class StepState final : public StepServices {
 void ExecuteSequential(StepState& step);
 void ExecuteParallel(StepState& step);
 void ExecuteReplay(StepState& step);
+void ExecuteFrames(StepState& step);
 
 // Shared by the executors: runs one synchronous node that is no control flow, on the `values` of its iteration. `last_use` has
 // one entry per input.

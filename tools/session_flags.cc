@@ -71,6 +71,7 @@ absl::Status ReadNumbers(const Arguments& arguments, SessionOptions* options) {
     if (!iterations.ok()) return ForFlag("parallel-iterations", iterations.status());
     options->parallel_iterations = static_cast<int>(*iterations);
   }
+  options->general_frames = arguments.Has("general-frames");
   if (const auto text = arguments.Value("memory-limit")) {
     absl::StatusOr<int64_t> bytes = ParseBytes(*text);
     if (bytes.ok() && *bytes == 0) bytes = absl::InvalidArgumentError("it must be more than 0");
@@ -147,6 +148,7 @@ void AppendSessionFlags(std::vector<FlagSpec>* flags) {
       {
           {FlagKind::kValue, "memory-limit", "", "2GiB", "the most that tensors may take (default: 80% of RAM)"},
           {FlagKind::kValue, "parallel-iterations", "", "N", "for every loop, whatever the graph says"},
+          {FlagKind::kSwitch, "general-frames", "", "", "loops by the executor for many threads, even on one"},
       });
 }
 

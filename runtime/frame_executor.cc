@@ -1,0 +1,288 @@
+// Conditionals and loops on any number of threads, with asynchronous nodes and iterations side by side. A node becomes ready when its
+// counter says so (A18, A24); the finishing thread goes on with what it made ready and hands expensive nodes to the pool (A49).
+
+#include <utility>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/strings/str_cat.h"
+#include "thalweg/runtime/frame_table.h"
+#include "thalweg/runtime/step.h"
+#include "thalweg/runtime/transfer.h"
+#include "thalweg/runtime/tuning.h"
+
+namespace thalweg {
+namespace {
+
+constexpr int kMostWaitingInMessage = 5;
+
+class FrameExecution {
+ public:
+  explicit FrameExecution(StepState& step) : step_(step), plan_(step.plan()), frames_(step.plan().frame_plan), table_(step.frame_table()) {}
+
+  static void RunItem(void* context, int64_t node) {
+    auto* iteration = static_cast<Iteration*>(context);
+    FrameExecution execution(*iteration->frame->step);
+    ReadyNodes ready;
+    ready.push_back({iteration, static_cast<int32_t>(node)});
+    execution.Drain(ready);
+  }
+
+  void Start() {
+    ReadyNodes ready;
+    table_.Start(&step_, &ready);
+    step_.in_flight().store(static_cast<int64_t>(ready.size()), std::memory_order_seq_cst);
+    Drain(ready);
+  }
+
+ private:
+  // One asynchronous execution; it owns itself until it completes.
+  struct AsyncRun {
+    StepState* step;
+    Iteration* iteration;
+    int32_t node;
+    uint64_t start_ticks;
+    absl::InlinedVector<uint8_t, 8> last_use;
+    KernelContext context;
+  };
+
+  void Drain(ReadyNodes& ready) {
+    while (!ready.empty()) {
+      const ReadyNode next = ready.back();
+      ready.pop_back();
+      if (!ready.empty()) ShareExpensive(ready);
+      Process(next, &ready);
+    }
+  }
+
+  void Submit(const ReadyNode& ready) {
+    step_.pool().Submit({&RunItem, ready.iteration, ready.node, &step_}, frames_.nodes[ready.node].expensive);
+  }
+
+  void ShareExpensive(ReadyNodes& ready) {
+    if (step_.num_threads() == 1) return;
+    size_t kept = 0;
+    for (const ReadyNode& r : ready) {
+      if (frames_.nodes[r.node].expensive) Submit(r);
+      else ready[kept++] = r;
+    }
+    ready.resize(kept);
+  }
+
+  void Process(const ReadyNode& r, ReadyNodes* ready) {
+    const PlanNode& node = plan_.nodes[r.node];
+    if (step_.ShouldStop(node)) {
+      Count(-1);
+      return;
+    }
+    const bool dead = table_.IsDead(*r.iteration, r.node);
+    if (!dead && (node.kind == NodeKind::kAsync || node.kind == NodeKind::kTransfer)) {
+      StartAsync(r);
+      return;
+    }
+    if (dead) {
+      if (node.kind == NodeKind::kRetval) ExplainDeadFetch(r);
+      ReleaseInputs(*r.iteration, node);
+    } else {
+      const uint64_t start = step_.recorder() ? Recorder::Ticks() : 0;
+      absl::Status status = RunLive(r, node);
+      if (step_.recorder()) Record(r, start);
+      if (!status.ok()) {
+        step_.Fail(std::move(status));
+        Count(-1);
+        return;
+      }
+    }
+    FinishNode(r, dead, ready);
+  }
+
+  void FinishNode(const ReadyNode& r, bool dead, ReadyNodes* ready) {
+    const size_t before = ready->size();
+    absl::Status status = table_.Propagate(r.iteration, r.node, dead, ready);
+    if (!status.ok()) status = DescribeFailure(status, plan_.nodes[r.node], plan_, r.iteration->values.get());
+    status.Update(table_.Finish(r.iteration, ready));
+    if (!status.ok()) step_.Fail(std::move(status));
+    Count(static_cast<int64_t>(ready->size()) - static_cast<int64_t>(before) - 1);
+  }
+
+  // After the count reaches zero the step may end and its state be gone.
+  void Count(int64_t change) {
+    if (change == 0) return;
+    ThreadPool& pool = step_.pool();
+    if (step_.in_flight().fetch_add(change, std::memory_order_seq_cst) + change == 0) pool.Notify();
+  }
+
+  absl::Status RunLive(const ReadyNode& r, const PlanNode& node) {
+    Iteration& iteration = *r.iteration;
+    Value* values = iteration.values.get();
+    absl::Status status;
+    switch (node.kind) {
+      case NodeKind::kNoOp:
+        return absl::OkStatus();
+      case NodeKind::kSwitch:
+        status = RunSwitch(node, values);
+        break;
+      case NodeKind::kMerge:
+        return RunMerge(iteration, r.node, node);
+      case NodeKind::kEnter:
+      case NodeKind::kExit:
+      case NodeKind::kNextIteration:
+        return absl::OkStatus();  // the table moves the value
+      default: {
+        absl::InlinedVector<uint8_t, 16> last_use(node.num_inputs);
+        ComputeLastUse(iteration, node, last_use.data());
+        THALWEG_RETURN_IF_ERROR(RunNode(step_, node, values, last_use.data(), context_));
+        ReleaseInputs(iteration, node);
+        return absl::OkStatus();
+      }
+    }
+    if (!status.ok()) return DescribeFailure(status, node, plan_, values);
+    ReleaseInputs(iteration, node);
+    return absl::OkStatus();
+  }
+
+  absl::Status RunSwitch(const PlanNode& node, Value* values) {
+    if (node.has_dereferences) THALWEG_RETURN_IF_ERROR(ReadReferences(plan_, node, values));
+    const uint32_t* inputs = plan_.input_slots.data() + node.first_input;
+    int32_t branch = 0;
+    THALWEG_RETURN_IF_ERROR(ChooseBranch(node, values[inputs[1]], &branch));
+    HandOn(values, inputs[0], plan_.sole_use[node.first_input], node.first_output + branch);
+    return absl::OkStatus();
+  }
+
+  absl::Status RunMerge(Iteration& iteration, int32_t n, const PlanNode& node) {
+    Value* values = iteration.values.get();
+    if (node.has_dereferences) THALWEG_RETURN_IF_ERROR(ReadReferences(plan_, node, values));
+    const int32_t arrived = Counter::Index(iteration.counters[frames_.nodes[n].local].load(std::memory_order_acquire));
+    const uint32_t input = node.first_input + arrived;
+    HandOn(values, plan_.input_slots[input], plan_.sole_use[input], node.first_output);
+    if (Readers(iteration, node.first_output + 1) > 0) values[node.first_output + 1].tensor = plan_.merge_indices[arrived];
+    return absl::OkStatus();
+  }
+
+  static void HandOn(Value* values, uint32_t from, bool is_last, uint32_t to) {
+    if (is_last) values[to] = std::move(values[from]);
+    else values[to] = values[from];
+  }
+
+  // How many nodes read a slot and count down; negative: it stays until the iteration retires.
+  int32_t Readers(const Iteration& iteration, uint32_t slot) const {
+    return plan_.readers[frames_.frames[iteration.frame->frame].first_slot + slot];
+  }
+
+  void ComputeLastUse(const Iteration& iteration, const PlanNode& node, uint8_t* last_use) const {
+    for (uint32_t i = 0; i < node.num_inputs; ++i) {
+      const uint32_t slot = plan_.input_slots[node.first_input + i];
+      last_use[i] = plan_.sole_use[node.first_input + i] ||
+                    (Readers(iteration, slot) > 1 && iteration.readers_left[slot].load(std::memory_order_acquire) == 1);
+    }
+  }
+
+  void ReleaseSlot(Iteration& iteration, uint32_t slot) {
+    const int32_t readers = Readers(iteration, slot);
+    if (readers == 1 || (readers > 1 && iteration.readers_left[slot].fetch_sub(1, std::memory_order_acq_rel) == 1)) {
+      iteration.values[slot].Clear();
+    }
+  }
+
+  // What nobody else will read. Inputs of a Merge stay: some may be yet to come.
+  void ReleaseInputs(Iteration& iteration, const PlanNode& node) {
+    if (node.kind == NodeKind::kMerge) return;
+    for (uint32_t i = 0; i < node.num_inputs; ++i) ReleaseSlot(iteration, plan_.input_slots[node.first_input + i]);
+    if (!node.has_dereferences) return;
+    for (const Dereference& d : plan_.dereferences.at(static_cast<int32_t>(&node - plan_.nodes.data()))) ReleaseSlot(iteration, d.reference_slot);
+  }
+
+  void StartAsync(const ReadyNode& r) {
+    const PlanNode& node = plan_.nodes[r.node];
+    auto* run = new AsyncRun{&step_, r.iteration, r.node, Recorder::Ticks(), {}, {}};
+    Value* values = r.iteration->values.get();
+    run->last_use.resize(node.num_inputs);
+    ComputeLastUse(*r.iteration, node, run->last_use.data());
+    run->context.Bind(node.info, &step_, values, plan_.input_slots.data() + node.first_input, values + node.first_output, run->last_use.data(),
+                      nullptr);
+    if (node.has_dereferences) {
+      if (absl::Status status = ReadReferences(plan_, node, values); !status.ok()) {
+        CompleteAsync(run, std::move(status));
+        return;
+      }
+    }
+    if (node.kind == NodeKind::kAsync) {
+      static_cast<AsyncKernel*>(node.kernel)->ComputeAsync(run->context, [run](absl::Status status) { CompleteAsync(run, std::move(status)); });
+      return;
+    }
+    StartTransfer(step_, node, run->context.TakeInput(0), [run](absl::StatusOr<Tensor> copied) {
+      absl::Status status = copied.status();
+      if (status.ok()) run->iteration->values[run->step->plan().nodes[run->node].first_output].tensor = *std::move(copied);
+      CompleteAsync(run, std::move(status));
+    });
+  }
+
+  static void CompleteAsync(AsyncRun* run, absl::Status status) {
+    FrameExecution(*run->step).Complete(run, std::move(status));
+    delete run;
+  }
+
+  // May run on a device's engine, which must not run nodes itself (A53).
+  void Complete(AsyncRun* run, absl::Status status) {
+    const ReadyNode r{run->iteration, run->node};
+    const PlanNode& node = plan_.nodes[r.node];
+    Value* values = r.iteration->values.get();
+    if (status.ok()) status = CheckOutputs(node, values);
+    if (step_.recorder()) Record(r, run->start_ticks);
+    if (!status.ok()) {
+      step_.Fail(DescribeFailure(status, node, plan_, values));
+      Count(-1);
+      return;
+    }
+    ReleaseInputs(*r.iteration, node);
+    ReadyNodes ready;
+    status = table_.Propagate(r.iteration, r.node, /*dead=*/false, &ready);
+    if (!status.ok()) status = DescribeFailure(status, node, plan_, values);
+    status.Update(table_.Finish(r.iteration, &ready));
+    if (!status.ok()) step_.Fail(std::move(status));
+    // Until all are submitted this execution keeps the step alive.
+    ThreadPool& pool = step_.pool();
+    const int64_t made_ready = static_cast<int64_t>(ready.size());
+    step_.in_flight().fetch_add(made_ready, std::memory_order_seq_cst);
+    for (const ReadyNode& next : ready) Submit(next);
+    if (step_.in_flight().fetch_sub(1, std::memory_order_seq_cst) == 1) pool.Notify();
+  }
+
+  void Record(const ReadyNode& r, uint64_t start) {
+    step_.recorder()->Record(ThreadPool::CurrentThreadIndex(),
+                             {start, Recorder::Ticks(), r.node, AllocatedBytes(plan_.nodes[r.node], r.iteration->values.get()),
+                              r.iteration->frame->frame, static_cast<int32_t>(r.iteration->number)});
+  }
+
+  // While the iterations that it depends on are alive: afterwards nobody knows any more.
+  void ExplainDeadFetch(const ReadyNode& r) {
+    step_.SetDeadReason(plan_.nodes[r.node].aux, table_.ExplainDead(*r.iteration, r.node));
+  }
+
+  StepState& step_;
+  const Plan& plan_;
+  const FramePlan& frames_;
+  FrameTable& table_;
+  KernelContext context_;
+};
+
+}  // namespace
+
+void ExecuteFrames(StepState& step) {
+  FrameExecution(step).Start();
+  ThreadPool& pool = step.pool();
+  FrameTable& table = step.frame_table();
+  const auto done = [&] { return step.in_flight().load(std::memory_order_seq_cst) == 0; };
+  if (!pool.RunUntil(&step, done, step.deadline())) {
+    const std::string waiting = table.DescribeWaiting(kMostWaitingInMessage);
+    step.Fail(absl::DeadlineExceededError(
+        absl::StrCat("the step did not end within its time limit", waiting.empty() ? "" : absl::StrCat("; ", waiting))));
+    pool.RunUntil(&step, done, std::chrono::steady_clock::time_point::max());
+  }
+  if (!step.cancelled() && step.plan().frame_plan.check_completion && !table.IsComplete()) {
+    step.Fail(absl::InternalError(absl::StrCat("the step ended although nodes still wait (I2): ", table.DescribeWaiting(kMostWaitingInMessage))));
+  }
+  table.Clear();
+}
+
+}  // namespace thalweg
