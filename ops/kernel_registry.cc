@@ -34,22 +34,38 @@ std::string DescribeNode(const NodeAttrs& attrs) {
   return out;
 }
 
-absl::Status NoKernel(const NodeAttrs& attrs, absl::string_view backend, const std::vector<std::unique_ptr<KernelDef>>* defs) {
-  std::vector<std::string> have;
-  if (defs != nullptr) {
-    for (const auto& def : *defs) {
-      std::string text = def->backend;
-      for (const auto& [name, types] : def->constraints) absl::StrAppend(&text, " ", name, " in ", DTypeListString(types));
-      have.push_back(std::move(text));
-      if (have.size() == 12) {
-        have.push_back("...");
-        break;
+// The types that kernels of one backend have, attribute by attribute: "T: float32, float64; Tidx: int32". "" if there is
+// no kernel on that backend.
+std::string TypesOn(absl::string_view backend, const std::vector<std::unique_ptr<KernelDef>>& defs) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> by_attr;
+  bool any = false;
+  for (const auto& def : defs) {
+    if (def->backend != backend) continue;
+    any = true;
+    for (const auto& [name, types] : def->constraints) {
+      auto entry = std::find_if(by_attr.begin(), by_attr.end(), [&](const auto& e) { return e.first == name; });
+      if (entry == by_attr.end()) entry = by_attr.insert(by_attr.end(), {name, {}});
+      for (const DType type : types) {
+        std::string text = DTypeName(type);
+        std::vector<std::string>& known = entry->second;
+        if (std::find(known.begin(), known.end(), text) == known.end()) known.push_back(std::move(text));
       }
     }
   }
-  return absl::NotFoundError(absl::StrCat("no kernel for ", DescribeNode(attrs), " on ", backend,
-                                          have.empty() ? " (there are none for this op)" : " (have: ", absl::StrJoin(have, "; "),
-                                          have.empty() ? "" : ")"));
+  if (any && by_attr.empty()) return "any type";
+  return absl::StrJoin(by_attr, "; ", [](std::string* out, const auto& entry) {
+    absl::StrAppend(out, entry.first, ": ", absl::StrJoin(entry.second, ", "));
+  });
+}
+
+absl::Status NoKernel(const NodeAttrs& attrs, absl::string_view backend, const std::vector<std::unique_ptr<KernelDef>>* defs) {
+  std::string have = "there are none for this op";
+  if (defs != nullptr) {
+    const std::string types = TypesOn(backend, *defs);
+    have = types.empty() ? absl::StrCat("none there; on ", defs->front()->backend, ": ", TypesOn(defs->front()->backend, *defs))
+                         : absl::StrCat("have ", types);
+  }
+  return absl::NotFoundError(absl::StrCat("no kernel for ", DescribeNode(attrs), " on ", backend, " (", have, ")"));
 }
 
 }  // namespace

@@ -28,13 +28,24 @@ std::string CliNames(const FlagSpec& flag) {
   return names;
 }
 
-bool TakesValue(const FlagSpec& flag) { return flag.kind == FlagKind::kValue || flag.kind == FlagKind::kRepeated; }
+// How many arguments behind the flag are its values.
+int ValueCount(const FlagSpec& flag) {
+  switch (flag.kind) {
+    case FlagKind::kValue:
+    case FlagKind::kRepeated: return 1;
+    case FlagKind::kPair: return 2;
+    case FlagKind::kSwitch:
+    case FlagKind::kOnOff:
+    case FlagKind::kOptionalValue: return 0;
+  }
+  return 0;
+}
 
 CLI::Option* AddTo(CLI::App& app, const FlagSpec& flag) {
   CLI::Option* option = nullptr;
-  if (TakesValue(flag)) {
+  if (const int count = ValueCount(flag); count > 0) {
     option = app.add_option(CliNames(flag));
-    option->expected(1)->allow_extra_args(false);
+    option->expected(count)->allow_extra_args(false);
   } else {
     option = app.add_flag(CliNames(flag));
   }

@@ -21,6 +21,7 @@ enum class FlagKind {
   kValue,          // --timeout 5s
   kOptionalValue,  // --print, --print=5
   kRepeated,       // -f a -f b
+  kPair,           // --path a b; the values of Arguments are those two
 };
 
 struct FlagSpec {

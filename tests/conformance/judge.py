@@ -31,7 +31,7 @@ class Verdict(Exception):
 def as_floats(array, dtype):
     """Numbers that can be subtracted, or None if the stored form is to be compared exactly."""
     if dtype == "bfloat16" and array.dtype == np.uint16:
-        return (array.astype(np.uint32) << 16).view(np.float32)
+        return (array.astype(np.uint32) << np.uint32(16)).view(np.float32)
     return array if array.dtype.kind in "fc" else None
 
 

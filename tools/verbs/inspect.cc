@@ -37,7 +37,7 @@ const CommandSpec& Spec() {
        {FlagKind::kSwitch, "ops", "", "", "the ops with their numbers and kernels"},
        {FlagKind::kValue, "node", "", "RE",
         "the nodes whose whole name matches: op, attributes, inputs, outputs, readers"},
-       {FlagKind::kRepeated, "path", "", "A,B", "a shortest path of edges from node A to node B"},
+       {FlagKind::kPair, "path", "", "A B", "a shortest path of edges from node A to node B"},
        {FlagKind::kRepeated, "shape", "", "NAME=8x224x224x3", "fix the shape of a tensor and infer the others from it"},
        {FlagKind::kSwitch, "all", "", "", "full lists"},
        {FlagKind::kSwitch, "json", "", "", "for programs"}},
@@ -245,15 +245,9 @@ std::vector<Consumers::Use> ShortestPath(const GraphView& view, NodeId from, Nod
   return path;
 }
 
-int PrintPath(const GraphView& view, const std::string& text, Console& console) {
+int PrintPath(const GraphView& view, const std::vector<std::string>& ends, Console& console) {
   const Graph& graph = view.graph();
-  const size_t comma = text.rfind(',');
-  if (comma == std::string::npos) {
-    return console.Fail({absl::InvalidArgumentError(absl::StrCat("--path: '", text, "' is not A,B")), kExitUsage,
-                         "thalweg help inspect"});
-  }
-  const absl::StatusOr<Endpoint> from = graph.ParseEndpoint(text.substr(0, comma)),
-                                 to = graph.ParseEndpoint(text.substr(comma + 1));
+  const absl::StatusOr<Endpoint> from = graph.ParseEndpoint(ends[0]), to = graph.ParseEndpoint(ends[1]);
   for (const auto* end : {&from, &to}) {
     if (!end->ok())
       return console.Fail({end->status(), kExitRunFailed, absl::StrCat("thalweg inspect ", ShellQuote(view.path))});
@@ -264,8 +258,8 @@ int PrintPath(const GraphView& view, const std::string& text, Console& console) 
         {absl::NotFoundError(absl::StrCat("no path leads from '", graph.node(from->node).name, "' to '",
                                           graph.node(to->node).name, "'")),
          kExitRunFailed,
-         absl::StrCat("thalweg inspect ", ShellQuote(view.path), " --path ",
-                      ShellQuote(absl::StrCat(graph.node(to->node).name, ",", graph.node(from->node).name)))});
+         absl::StrCat("thalweg inspect ", ShellQuote(view.path), " --path ", ShellQuote(ends[1]), " ",
+                      ShellQuote(ends[0]))});
   }
   Table table({Table::Align::kLeft, Table::Align::kLeft, Table::Align::kLeft});
   NodeId at = from->node;
@@ -348,11 +342,11 @@ int Inspect(const GraphView& view, const Arguments& arguments, Console& console)
   }
   if (code != kExitOk) {
     console.Print(FindingsText(view, all, console));
-    return console.Fail({view.loaded.status(), kExitGraphUnusable,
-                         absl::StrCat("thalweg inspect ", ShellQuote(view.path), " --check")});
+    const absl::Status status(view.loaded.status().code(), absl::StrCat(view.path, " cannot be used as it is"));
+    return console.Fail({status, kExitGraphUnusable, absl::StrCat("thalweg inspect ", ShellQuote(view.path), " --check --all")});
   }
   if (const auto pattern = arguments.Value("node")) return PrintNodes(view, *pattern, all, console);
-  if (const auto path = arguments.Value("path")) return PrintPath(view, *path, console);
+  if (arguments.Has("path")) return PrintPath(view, arguments.All("path"), console);
   if (arguments.Has("ops")) PrintOps(view, console);
   else PrintSummary(view, all, console);
   return code;

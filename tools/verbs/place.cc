@@ -79,11 +79,15 @@ std::string DeviceName(const PlacedGraph& placed, int device) {
   return device < 0 ? "-" : placed.devices[device].name.ToShortString();
 }
 
-double TransferBytes(const PlacedGraph& placed) {
+// The sum of the known sizes; "at least" if some are not known before the shapes of inputs are.
+std::string TransferBytesText(const PlacedGraph& placed) {
   double bytes = 0;
-  for (const Transfer& transfer : placed.compiled.transfers)
+  bool open = false;
+  for (const Transfer& transfer : placed.compiled.transfers) {
+    open = open || (transfer.bytes < 0 && !transfer.source.is_control());
     bytes += static_cast<double>(std::max<int64_t>(transfer.bytes, 0));
-  return bytes;
+  }
+  return absl::StrCat(open ? "at least " : "", FormatBytes(bytes));
 }
 
 // ------------------------------------------------------------------------------------------------- tables
@@ -173,11 +177,13 @@ void PrintTransfers(const PlacedGraph& placed, bool all, Console& console) {
 }
 
 void PrintReport(const PlacedGraph& placed, const SessionOptions& options, bool all, Console& console) {
-  const Graph& graph = placed.compiled.graph;
-  console.Print(absl::StrCat(
-      "policy ", options.policy, "   ", Plural(graph.num_nodes(), "node"), " of ", FormatCount(placed.loaded_nodes),
-      "   ", Plural(static_cast<int64_t>(placed.compiled.transfers.size()), "transfer"), ", ",
-      FormatBytes(TransferBytes(placed)), "   fetches ", absl::StrJoin(placed.fetches, ", "), "\n"));
+  int64_t from_graph = 0;
+  for (const Node& node : placed.compiled.graph.nodes()) from_graph += node.origin != kNoNode;
+  console.Print(absl::StrCat("policy ", options.policy, "   ", FormatCount(from_graph), " of ",
+                             Plural(placed.loaded_nodes, "node"), " run, ",
+                             FormatCount(placed.compiled.graph.num_nodes() - from_graph), " added   ",
+                             Plural(static_cast<int64_t>(placed.compiled.transfers.size()), "transfer"), ", ",
+                             TransferBytesText(placed), "   fetches ", absl::StrJoin(placed.fetches, ", "), "\n"));
   PrintDevices(placed, console);
   console.Print("\n");
   PrintOps(placed, all, console);

@@ -320,6 +320,7 @@ class Runner {
 
   void RecordFailure(StepOutcome outcome, const std::string& suffix) {
     ExitCode code = request_.script ? kExitRunFailed : ExitCodeOfRun(outcome.status);
+    if (!AnyStepRan() && LacksDevice(outcome.status)) code = kExitDeviceMissing;
     if (failed_input_) code = kExitUsage;
     if (interrupts_.interrupted()) code = kExitInterrupted;
     Failure failure{outcome.status, code, AdviceForStep("run", request_.graph, outcome.status)};
@@ -330,6 +331,15 @@ class Runner {
     Fail(failure);
     outcome.values.clear();
     outcomes_.push_back(std::move(outcome));
+  }
+
+  bool AnyStepRan() const {
+    return std::any_of(outcomes_.begin(), outcomes_.end(), [](const StepOutcome& o) { return o.status.ok(); });
+  }
+
+  // True if a node asks for a device that the session does not have, and may not have another: placement says so in words.
+  bool LacksDevice(const absl::Status& status) const {
+    return !request_.session.soft_placement && absl::StrContains(status.message(), "which does not exist (devices: ");
   }
 
   absl::Status Save(const StepOutcome& outcome, const std::string& suffix) {
@@ -368,6 +378,7 @@ class Runner {
 
   int Finish() {
     if (interrupts_.interrupted()) exit_code_ = kExitInterrupted;
+    if (exit_code_ == kExitDeviceMissing && AnyStepRan()) exit_code_ = kExitRunFailed;
     if (writer_ != nullptr && (exit_code_ == kExitOk || exit_code_ == kExitCompareFailed || request_.script)) {
       if (absl::Status status = writer_->Finish(); !status.ok()) Fail({status, kExitRunFailed, "df -h ."});
     }
