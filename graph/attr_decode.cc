@@ -27,13 +27,15 @@ Overloaded(Fs...) -> Overloaded<Fs...>;
 
 absl::StatusOr<DType> DecodeType(int number) {
   if (number == 0) return absl::InvalidArgumentError("the element type is DT_INVALID (0)");
-  if (!IsValidDType(number)) return absl::InvalidArgumentError(absl::StrCat("there is no element type of number ", number));
+  if (!IsValidDType(number))
+    return absl::InvalidArgumentError(absl::StrCat("there is no element type of number ", number));
   return static_cast<DType>(number);
 }
 
 absl::StatusOr<PartialShape> DecodeShape(const TensorShapeProto& message) {
   if (message.unknown_rank()) {
-    if (message.dim_size() > 0) return absl::InvalidArgumentError("the shape has dimensions although its rank is said to be unknown");
+    if (message.dim_size() > 0)
+      return absl::InvalidArgumentError("the shape has dimensions although its rank is said to be unknown");
     return PartialShape();
   }
   Dims dims;
@@ -53,8 +55,8 @@ absl::StatusOr<FunctionRef> DecodeFunction(const NameAttrList& message) {
   for (const auto& [name, value] : sorted) {
     absl::StatusOr<Attr> attr = DecodeAttr(*value);
     if (!attr.ok()) {
-      return absl::Status(attr.status().code(),
-                          absl::StrCat("attribute '", name, "' of function '", message.name(), "': ", attr.status().message()));
+      return absl::Status(attr.status().code(), absl::StrCat("attribute '", name, "' of function '", message.name(),
+                                                             "': ", attr.status().message()));
     }
     attrs->Set(name, *std::move(attr));
   }
@@ -69,7 +71,8 @@ absl::StatusOr<Attr> DecodeElements(const Field& field, Decode decode) {
   for (const auto& element : field) {
     absl::StatusOr<T> value = decode(element);
     if (!value.ok()) {
-      return absl::Status(value.status().code(), absl::StrCat("element ", values.size(), ": ", value.status().message()));
+      return absl::Status(value.status().code(),
+                          absl::StrCat("element ", values.size(), ": ", value.status().message()));
     }
     values.push_back(*std::move(value));
   }
@@ -82,8 +85,9 @@ Attr CopyElements(const Field& field) {
 }
 
 absl::StatusOr<Attr> DecodeList(const AttrValue::ListValue& list) {
-  const int kinds = (list.s_size() > 0) + (list.i_size() > 0) + (list.f_size() > 0) + (list.b_size() > 0) + (list.type_size() > 0) +
-                    (list.shape_size() > 0) + (list.tensor_size() > 0) + (list.func_size() > 0);
+  const int kinds = (list.s_size() > 0) + (list.i_size() > 0) + (list.f_size() > 0) + (list.b_size() > 0) +
+                    (list.type_size() > 0) + (list.shape_size() > 0) + (list.tensor_size() > 0) +
+                    (list.func_size() > 0);
   if (kinds > 1) return absl::InvalidArgumentError("the list mixes elements of several kinds");
   if (list.s_size() > 0) return CopyElements<std::string>(list.s());
   if (list.i_size() > 0) return CopyElements<int64_t>(list.i());
@@ -100,29 +104,26 @@ absl::StatusOr<Attr> DecodeList(const AttrValue::ListValue& list) {
 
 bool ParseBounded(absl::string_view bytes, int max_nesting, google::protobuf::MessageLite* message) {
   if (bytes.size() > static_cast<size_t>(std::numeric_limits<int>::max())) return false;
-  google::protobuf::io::CodedInputStream input(reinterpret_cast<const uint8_t*>(bytes.data()), static_cast<int>(bytes.size()));
+  google::protobuf::io::CodedInputStream input(reinterpret_cast<const uint8_t*>(bytes.data()),
+                                               static_cast<int>(bytes.size()));
   input.SetRecursionLimit(max_nesting);
   return message->ParseFromCodedStream(&input) && input.ConsumedEntireMessage();
 }
 
 absl::Status NotAnAttr(absl::string_view bytes, int max_nesting) {
-  return absl::DataLossError(absl::StrCat("corrupt value: its ", bytes.size(), " bytes are not an attribute value, or nested deeper than ",
-                                          max_nesting, " levels"));
+  return absl::DataLossError(absl::StrCat("corrupt value: its ", bytes.size(),
+                                          " bytes are not an attribute value, or nested deeper than ", max_nesting,
+                                          " levels"));
 }
 
 // The field of TensorProto whose packed values are, byte for byte, what tensor_content would be; 0 if there is none.
 uint32_t PackedFieldOf(uint64_t dtype) {
   switch (static_cast<DType>(dtype)) {
-    case DType::kFloat32:
-      return 5;
-    case DType::kFloat64:
-      return 6;
-    case DType::kComplex64:
-      return 9;
-    case DType::kComplex128:
-      return 12;
-    default:
-      return 0;
+    case DType::kFloat32: return 5;
+    case DType::kFloat64: return 6;
+    case DType::kComplex64: return 9;
+    case DType::kComplex128: return 12;
+    default: return 0;
   }
 }
 
@@ -136,7 +137,8 @@ struct SplitTensor {
 bool Split(absl::string_view attr, SplitTensor* out) {
   WireReader attr_reader(attr);
   WireField tensor, more;
-  if (!attr_reader.Next(&tensor) || !tensor.Is(kTensorFieldOfAttr, WireType::kBytes) || attr_reader.Next(&more)) return false;
+  if (!attr_reader.Next(&tensor) || !tensor.Is(kTensorFieldOfAttr, WireType::kBytes) || attr_reader.Next(&more))
+    return false;
   if (!attr_reader.status().ok()) return false;
 
   WireReader reader(tensor.bytes);
@@ -160,7 +162,8 @@ bool Split(absl::string_view attr, SplitTensor* out) {
   out->content = content;
   WireReader again(tensor.bytes);
   for (WireField field; again.Next(&field);) {
-    if (!field.Is(content_field, WireType::kBytes)) out->other_fields.append(field.encoded.data(), field.encoded.size());
+    if (!field.Is(content_field, WireType::kBytes))
+      out->other_fields.append(field.encoded.data(), field.encoded.size());
   }
   return true;
 }
@@ -169,16 +172,11 @@ bool Split(absl::string_view attr, SplitTensor* out) {
 
 absl::StatusOr<Attr> DecodeAttr(const AttrValue& message) {
   switch (message.value_case()) {
-    case AttrValue::kList:
-      return DecodeList(message.list());
-    case AttrValue::kS:
-      return Attr(message.s());
-    case AttrValue::kI:
-      return Attr(static_cast<int64_t>(message.i()));
-    case AttrValue::kF:
-      return Attr(message.f());
-    case AttrValue::kB:
-      return Attr(message.b());
+    case AttrValue::kList: return DecodeList(message.list());
+    case AttrValue::kS: return Attr(message.s());
+    case AttrValue::kI: return Attr(static_cast<int64_t>(message.i()));
+    case AttrValue::kF: return Attr(message.f());
+    case AttrValue::kB: return Attr(message.b());
     case AttrValue::kType: {
       THALWEG_ASSIGN_OR_RETURN(const DType type, DecodeType(message.type()));
       return Attr(type);
@@ -191,19 +189,18 @@ absl::StatusOr<Attr> DecodeAttr(const AttrValue& message) {
       THALWEG_ASSIGN_OR_RETURN(TensorLiteralPtr tensor, DecodeTensorProto(message.tensor()));
       return Attr(std::move(tensor));
     }
-    case AttrValue::kPlaceholder:
-      return Attr(AttrPlaceholder{message.placeholder()});
+    case AttrValue::kPlaceholder: return Attr(AttrPlaceholder{message.placeholder()});
     case AttrValue::kFunc: {
       THALWEG_ASSIGN_OR_RETURN(FunctionRef function, DecodeFunction(message.func()));
       return Attr(std::make_shared<const FunctionRef>(std::move(function)));
     }
-    case AttrValue::VALUE_NOT_SET:
-      break;
+    case AttrValue::VALUE_NOT_SET: break;
   }
   return Attr();
 }
 
-absl::StatusOr<Attr> DecodeAttrBytes(absl::string_view bytes, const std::shared_ptr<const void>& owner, int max_nesting) {
+absl::StatusOr<Attr> DecodeAttrBytes(absl::string_view bytes, const std::shared_ptr<const void>& owner,
+                                     int max_nesting) {
   SplitTensor split;
   if (owner != nullptr && bytes.size() >= kReferenceContentFrom && Split(bytes, &split)) {
     TensorProto tensor;
@@ -234,32 +231,45 @@ void EncodeFunction(const FunctionRef& function, NameAttrList* message) {
 
 void EncodeList(const AttrList& list, AttrValue::ListValue* message) {
   std::visit(Overloaded{[](std::monostate) {},
-                        [&](const std::vector<std::string>& v) { for (const auto& s : v) message->add_s(s); },
+                        [&](const std::vector<std::string>& v) {
+                          for (const auto& s : v) message->add_s(s);
+                        },
                         [&](const std::vector<int64_t>& v) { message->mutable_i()->Add(v.begin(), v.end()); },
                         [&](const std::vector<float>& v) { message->mutable_f()->Add(v.begin(), v.end()); },
-                        [&](const std::vector<bool>& v) { for (const bool b : v) message->add_b(b); },
-                        [&](const std::vector<DType>& v) { for (const DType t : v) message->add_type(static_cast<DataType>(t)); },
-                        [&](const std::vector<PartialShape>& v) { for (const auto& s : v) EncodeShape(s, message->add_shape()); },
-                        [&](const std::vector<TensorLiteralPtr>& v) { for (const auto& t : v) EncodeTensorProto(*t, message->add_tensor()); },
-                        [&](const std::vector<FunctionRef>& v) { for (const auto& f : v) EncodeFunction(f, message->add_func()); }},
+                        [&](const std::vector<bool>& v) {
+                          for (const bool b : v) message->add_b(b);
+                        },
+                        [&](const std::vector<DType>& v) {
+                          for (const DType t : v) message->add_type(static_cast<DataType>(t));
+                        },
+                        [&](const std::vector<PartialShape>& v) {
+                          for (const auto& s : v) EncodeShape(s, message->add_shape());
+                        },
+                        [&](const std::vector<TensorLiteralPtr>& v) {
+                          for (const auto& t : v) EncodeTensorProto(*t, message->add_tensor());
+                        },
+                        [&](const std::vector<FunctionRef>& v) {
+                          for (const auto& f : v) EncodeFunction(f, message->add_func());
+                        }},
              list.values);
 }
 
 }  // namespace
 
 void EncodeAttr(const Attr& attr, AttrValue* message) {
-  std::visit(Overloaded{[](std::monostate) {},
-                        [&](const std::string& s) { message->set_s(s); },
-                        [&](int64_t i) { message->set_i(i); },
-                        [&](float f) { message->set_f(f); },
-                        [&](bool b) { message->set_b(b); },
-                        [&](DType type) { message->set_type(static_cast<DataType>(type)); },
-                        [&](const std::shared_ptr<const PartialShape>& shape) { EncodeShape(*shape, message->mutable_shape()); },
-                        [&](const TensorLiteralPtr& tensor) { EncodeTensorProto(*tensor, message->mutable_tensor()); },
-                        [&](const std::shared_ptr<const FunctionRef>& function) { EncodeFunction(*function, message->mutable_func()); },
-                        [&](const std::shared_ptr<const AttrList>& list) { EncodeList(*list, message->mutable_list()); },
-                        [&](const AttrPlaceholder& placeholder) { message->set_placeholder(placeholder.name); }},
-             attr);
+  std::visit(
+      Overloaded{
+          [](std::monostate) {}, [&](const std::string& s) { message->set_s(s); },
+          [&](int64_t i) { message->set_i(i); }, [&](float f) { message->set_f(f); },
+          [&](bool b) { message->set_b(b); }, [&](DType type) { message->set_type(static_cast<DataType>(type)); },
+          [&](const std::shared_ptr<const PartialShape>& shape) { EncodeShape(*shape, message->mutable_shape()); },
+          [&](const TensorLiteralPtr& tensor) { EncodeTensorProto(*tensor, message->mutable_tensor()); },
+          [&](const std::shared_ptr<const FunctionRef>& function) {
+            EncodeFunction(*function, message->mutable_func());
+          },
+          [&](const std::shared_ptr<const AttrList>& list) { EncodeList(*list, message->mutable_list()); },
+          [&](const AttrPlaceholder& placeholder) { message->set_placeholder(placeholder.name); }},
+      attr);
 }
 
 }  // namespace thalweg

@@ -20,9 +20,10 @@ class NameAttrList;
 // AttrValue without any value gives std::monostate.
 absl::StatusOr<Attr> DecodeAttr(const AttrValue& message);
 
-// Decodes a serialized AttrValue. A large tensor content is not copied but referenced, and kept alive by `owner`, unless
-// that is null. DataLoss if `bytes` is not an AttrValue nested at most `max_nesting` deep.
-absl::StatusOr<Attr> DecodeAttrBytes(absl::string_view bytes, const std::shared_ptr<const void>& owner, int max_nesting);
+// Decodes a serialized AttrValue. A large tensor content is not copied but referenced, and kept alive by `owner`,
+// unless that is null. DataLoss if `bytes` is not an AttrValue nested at most `max_nesting` deep.
+absl::StatusOr<Attr> DecodeAttrBytes(absl::string_view bytes, const std::shared_ptr<const void>& owner,
+                                     int max_nesting);
 
 void EncodeAttr(const Attr& attr, AttrValue* message);
 

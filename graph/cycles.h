@@ -8,8 +8,8 @@
 
 namespace thalweg {
 
-// One cycle for every strongly connected part of the graph that has one, each in the direction of the edges and starting
-// at its smallest id; sorted by that id. Takes linear time and no recursion.
+// One cycle for every strongly connected part of the graph that has one, each in the direction of the edges and
+// starting at its smallest id; sorted by that id. Takes linear time and no recursion.
 std::vector<std::vector<NodeId>> FindCycles(const Graph& graph);
 
 // "a -> b -> c -> a", shortened in the middle beyond `limit` nodes.

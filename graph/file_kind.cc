@@ -26,13 +26,13 @@ const Signature kSignatures[] = {
     {0, Magic("\x1f\x8b", 2), "gzip-compressed data", "decompress it with gunzip first"},
     {0, Magic("PK\x03\x04", 4), "a zip archive", "unpack it and pass the graph file inside"},
     {0, Magic("BZh", 3), "bzip2-compressed data", "decompress it with bunzip2 first"},
-    {0, Magic("\xfd" "7zXZ\0", 6), "xz-compressed data", "decompress it with unxz first"},
+    {0, Magic("\3757zXZ\0", 6), "xz-compressed data", "decompress it with unxz first"},
     {0, Magic("\x28\xb5\x2f\xfd", 4), "zstd-compressed data", "decompress it with unzstd first"},
     {0, Magic("\xff\xd8\xff", 3), "a JPEG image", ""},
     {0, Magic("\x89PNG\r\n\x1a\n", 8), "a PNG image", ""},
     {0, Magic("GIF8", 4), "a GIF image", ""},
     {0, Magic("%PDF", 4), "a PDF document", ""},
-    {0, Magic("\x7f" "ELF", 4), "a program or shared library (ELF)", ""},
+    {0, Magic("\177ELF", 4), "a program or shared library (ELF)", ""},
     {0, Magic("\x89HDF\r\n\x1a\n", 8), "an HDF5 file (Keras weights or model)",
      "export the model as a SavedModel or a frozen GraphDef"},
     {0, Magic("\x93NUMPY", 6), "a NumPy array (.npy)", "arrays are inputs: pass them with -i"},
@@ -40,7 +40,8 @@ const Signature kSignatures[] = {
 };
 
 const Signature kTextSignatures[] = {
-    {0, "version https://git-lfs.github.com/", "a Git LFS pointer: the real file has not been fetched", "run: git lfs pull"},
+    {0, "version https://git-lfs.github.com/", "a Git LFS pointer: the real file has not been fetched",
+     "run: git lfs pull"},
     {0, "/annex/objects/", "a git-annex pointer: the real file has not been fetched", "run: git annex get"},
     {0, "<!doctype html", "an HTML page", "the download probably returned an error or login page"},
     {0, "<html", "an HTML page", "the download probably returned an error or login page"},
@@ -68,8 +69,8 @@ std::optional<SniffedFile> SniffText(absl::string_view bytes) {
   return std::nullopt;
 }
 
-// Protobuf messages that people take for a GraphDef. The first fields of a SavedModel are a version number and meta graphs,
-// those of an ONNX model a version number of 3 or more and a producer's name; a GraphDef starts with neither.
+// Protobuf messages that people take for a GraphDef. The first fields of a SavedModel are a version number and meta
+// graphs, those of an ONNX model a version number of 3 or more and a producer's name; a GraphDef starts with neither.
 std::optional<SniffedFile> SniffMessage(absl::string_view bytes) {
   WireReader reader(bytes);
   WireField first, second;
@@ -79,7 +80,8 @@ std::optional<SniffedFile> SniffMessage(absl::string_view bytes) {
       return SniffedFile{FileKind::kOther, "an ONNX model", "export the model as a SavedModel or a frozen GraphDef"};
     }
     if (reader.Next(&second) && second.Is(2, WireType::kBytes)) {
-      return SniffedFile{FileKind::kOther, "a SavedModel (saved_model.pb), not a GraphDef", "pass the folder that holds it"};
+      return SniffedFile{FileKind::kOther, "a SavedModel (saved_model.pb), not a GraphDef",
+                         "pass the folder that holds it"};
     }
     return std::nullopt;
   }
@@ -88,7 +90,8 @@ std::optional<SniffedFile> SniffMessage(absl::string_view bytes) {
   WireReader info(first.bytes);
   for (WireField field; info.Next(&field);) {
     if (field.Is(5, WireType::kBytes) && !field.bytes.empty() && absl::ascii_isdigit(field.bytes[0])) {
-      return SniffedFile{FileKind::kOther, "a MetaGraphDef (.meta), not a GraphDef", "export the graph alone, or a SavedModel"};
+      return SniffedFile{FileKind::kOther, "a MetaGraphDef (.meta), not a GraphDef",
+                         "export the graph alone, or a SavedModel"};
     }
   }
   return std::nullopt;
@@ -98,13 +101,15 @@ std::optional<SniffedFile> SniffMessage(absl::string_view bytes) {
 
 SniffedFile SniffFile(absl::string_view bytes) {
   for (const Signature& signature : kSignatures) {
-    if (absl::StartsWith(bytes.substr(std::min(signature.offset, bytes.size())), signature.magic)) return Other(signature);
+    if (absl::StartsWith(bytes.substr(std::min(signature.offset, bytes.size())), signature.magic))
+      return Other(signature);
   }
   if (absl::StartsWith(bytes, "\xff\xfe") || absl::StartsWith(bytes, "\xfe\xff")) {
     return {FileKind::kOther, "UTF-16 text", "save it as UTF-8"};
   }
   if (absl::EndsWith(bytes, "\x57\xfb\x80\x8b\x24\x75\x47\xdb")) {
-    return {FileKind::kOther, "the index of a checkpoint (variables, no graph)", "pass the graph, and this with --restore"};
+    return {FileKind::kOther, "the index of a checkpoint (variables, no graph)",
+            "pass the graph, and this with --restore"};
   }
   if (LooksLikeText(bytes.substr(0, kSample))) {
     if (std::optional<SniffedFile> text = SniffText(bytes)) return *std::move(text);

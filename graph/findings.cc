@@ -28,12 +28,9 @@ Finding NodeFinding(Finding::Severity severity, const char* kind, const Graph& g
 
 int SeverityRank(Finding::Severity severity) {
   switch (severity) {
-    case Finding::Severity::kError:
-      return 0;
-    case Finding::Severity::kWarning:
-      return 1;
-    case Finding::Severity::kNote:
-      return 2;
+    case Finding::Severity::kError: return 0;
+    case Finding::Severity::kWarning: return 1;
+    case Finding::Severity::kNote: return 2;
   }
   return 3;
 }
@@ -111,10 +108,12 @@ absl::Status StatusOfFindings(const std::vector<Finding>& findings) {
 std::string Quoted(absl::string_view text) {
   if (text.size() <= kLongestQuoted) return absl::StrCat("'", absl::Utf8SafeCHexEscape(text), "'");
   constexpr size_t kHalf = kLongestQuoted / 2;
-  return absl::StrCat("'", absl::CHexEscape(text.substr(0, kHalf)), "...", absl::CHexEscape(text.substr(text.size() - kHalf)), "' (",
-                      text.size(), " characters)");
+  return absl::StrCat("'", absl::CHexEscape(text.substr(0, kHalf)), "...",
+                      absl::CHexEscape(text.substr(text.size() - kHalf)), "' (", text.size(), " characters)");
 }
 
-std::string NodeLabel(const Node& node) { return absl::StrCat("node ", Quoted(node.name), " (", absl::CHexEscape(node.op.substr(0, 120)), ")"); }
+std::string NodeLabel(const Node& node) {
+  return absl::StrCat("node ", Quoted(node.name), " (", absl::CHexEscape(node.op.substr(0, 120)), ")");
+}
 
 }  // namespace thalweg

@@ -41,7 +41,8 @@ class FindingList {
 // OK if there is no error; else the status of the first one, its message listing the first 20.
 absl::Status StatusOfFindings(const std::vector<Finding>& findings);
 
-// Text from a file, made fit for a message: quoted, control characters escaped, the middle left out beyond 120 characters.
+// Text from a file, made fit for a message: quoted, control characters escaped, the middle left out beyond 120
+// characters.
 std::string Quoted(absl::string_view text);
 // "node 'a/b' (Conv2D)".
 std::string NodeLabel(const Node& node);

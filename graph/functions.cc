@@ -54,7 +54,8 @@ absl::StatusOr<ArgDecl> DecodeArg(const OpDef::ArgDef& message, const OpSchema& 
   }
   for (const std::string* attr : {&arg.type_attr, &arg.number_attr, &arg.type_list_attr}) {
     if (!attr->empty() && schema.FindAttr(*attr) == nullptr) {
-      return absl::InvalidArgumentError(absl::StrCat("argument '", arg.name, "' rests on the attribute '", *attr, "', which is not declared"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("argument '", arg.name, "' rests on the attribute '", *attr, "', which is not declared"));
     }
   }
   return arg;

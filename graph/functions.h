@@ -24,8 +24,8 @@ absl::StatusOr<OpSchema> DecodeOpDef(const OpDef& message);
 
 class FunctionLibrary {
  public:
-  // InvalidArgument if the signature is malformed, or a function of that name is there with another definition; adding an
-  // equal one again does nothing.
+  // InvalidArgument if the signature is malformed, or a function of that name is there with another definition; adding
+  // an equal one again does nothing.
   absl::Status Add(std::shared_ptr<const FunctionDef> function);
   // The function that computes the gradient of `function`. InvalidArgument if another one is set.
   absl::Status SetGradient(absl::string_view function, absl::string_view gradient);

@@ -221,8 +221,8 @@ absl::StatusOr<Graph> Graph::CompactedBy(Take take, std::vector<NodeId>* old_to_
     for (Endpoint& input : node.inputs) {
       const NodeId producer = new_ids[input.node];
       if (producer == kNoNode) {
-        return absl::InternalError(absl::StrCat("node '", node.name, "' still reads the removed node '",
-                                                nodes_[input.node].name, "'"));
+        return absl::InternalError(
+            absl::StrCat("node '", node.name, "' still reads the removed node '", nodes_[input.node].name, "'"));
       }
       input.node = producer;
     }
@@ -258,7 +258,8 @@ absl::StatusOr<Endpoint> Graph::ParseEndpoint(absl::string_view text) const {
     const bool numeric = !digits.empty() && std::all_of(digits.begin(), digits.end(), absl::ascii_isdigit);
     if (control || name.empty() || !numeric || !absl::SimpleAtoi(digits, &port)) {
       return absl::InvalidArgumentError(absl::StrCat(
-          "'", text, "' does not name a tensor: write NODE or NODE:PORT with a decimal port, or ^NODE for its control output"));
+          "'", text,
+          "' does not name a tensor: write NODE or NODE:PORT with a decimal port, or ^NODE for its control output"));
     }
   }
   if (name.empty()) return absl::InvalidArgumentError("an empty text does not name a tensor: write NODE or NODE:PORT");
@@ -269,8 +270,8 @@ absl::StatusOr<Endpoint> Graph::ParseEndpoint(absl::string_view text) const {
   const int outputs = nodes_[id].num_outputs();
   if (control || (!has_port && outputs == 0)) return Endpoint{id, kControlPort};
   if (port >= outputs) {
-    return absl::InvalidArgumentError(absl::StrCat("'", name, "' (", nodes_[id].op, ") has no output ", port, ": it has ", outputs,
-                                                   outputs == 1 ? " output" : " outputs"));
+    return absl::InvalidArgumentError(absl::StrCat("'", name, "' (", nodes_[id].op, ") has no output ", port,
+                                                   ": it has ", outputs, outputs == 1 ? " output" : " outputs"));
   }
   return Endpoint{id, port};
 }

@@ -1,9 +1,9 @@
 // Graph: the program as data. Nodes have dense ids; edges are (producer id, port) pairs kept at the consumer.
 //
 // Not here: devices, kernels, threads. A Graph is built by the loader (or GraphBuilder), checked by Validate, and then
-// rewritten by passes on copies. Threading: const use from several threads is fine, and so is changing different copies.
-// Strings live in arenas: a copy keeps those of its source alive and writes to its own, so a string_view of a name stays
-// valid as long as the graph it was read from, or a copy made of that graph afterwards, lives.
+// rewritten by passes on copies. Threading: const use from several threads is fine, and so is changing different
+// copies. Strings live in arenas: a copy keeps those of its source alive and writes to its own, so a string_view of a
+// name stays valid as long as the graph it was read from, or a copy made of that graph afterwards, lives.
 #pragma once
 
 #include <cstdint>
@@ -37,28 +37,30 @@ struct Endpoint {
   friend bool operator==(Endpoint a, Endpoint b) { return a.node == b.node && a.port == b.port; }
   friend bool operator<(Endpoint a, Endpoint b) { return a.node != b.node ? a.node < b.node : a.port < b.port; }
   template <typename H>
-  friend H AbslHashValue(H h, Endpoint e) { return H::combine(std::move(h), e.node, e.port); }
+  friend H AbslHashValue(H h, Endpoint e) {
+    return H::combine(std::move(h), e.node, e.port);
+  }
 };
 
 struct Node {
   absl::string_view name;
   absl::string_view op;
-  const OpSchema* schema = nullptr;   // null: `op` is a function of the library (or, before validation, unknown)
-  absl::string_view requested_device; // as written in the file; "" if none
-  AttrMap attrs;                      // as written; defaults are in the schema
-  std::vector<Endpoint> inputs;       // data inputs in order, then control inputs
+  const OpSchema* schema = nullptr;    // null: `op` is a function of the library (or, before validation, unknown)
+  absl::string_view requested_device;  // as written in the file; "" if none
+  AttrMap attrs;                       // as written; defaults are in the schema
+  std::vector<Endpoint> inputs;        // data inputs in order, then control inputs
   int32_t num_data_inputs = 0;
-  std::vector<DType> output_types;    // one per output; reference types keep their flag
-  bool removed = false;               // a pass has taken it out; ids of others do not move
+  std::vector<DType> output_types;  // one per output; reference types keep their flag
+  bool removed = false;             // a pass has taken it out; ids of others do not move
 
-  // Which nodes of the loaded graph this one stands for. A node as loaded has origin == its own id there; a rewritten one
-  // keeps the id of the node whose value it computes, with others it absorbed in `also`; a node that a pass made up has
-  // origin kNoNode and `inserted_by` set to the pass.
+  // Which nodes of the loaded graph this one stands for. A node as loaded has origin == its own id there; a rewritten
+  // one keeps the id of the node whose value it computes, with others it absorbed in `also`; a node that a pass made up
+  // has origin kNoNode and `inserted_by` set to the pass.
   NodeId origin = kNoNode;
   std::shared_ptr<const std::vector<NodeId>> also;
   const char* inserted_by = nullptr;
 
-  int32_t device = -1;                // index into the session's devices once placed
+  int32_t device = -1;  // index into the session's devices once placed
 
   absl::Span<const Endpoint> data_inputs() const { return absl::MakeConstSpan(inputs).subspan(0, num_data_inputs); }
   absl::Span<const Endpoint> control_inputs() const { return absl::MakeConstSpan(inputs).subspan(num_data_inputs); }
@@ -81,9 +83,9 @@ bool IsLoopBackEdge(const Node& from, const Node& to);
 class Consumers {
  public:
   struct Use {
-    NodeId node;         // the reader
-    int32_t input;       // index into its `inputs`
-    int32_t port;        // which output of the producer (kControlPort for control)
+    NodeId node;    // the reader
+    int32_t input;  // index into its `inputs`
+    int32_t port;   // which output of the producer (kControlPort for control)
   };
   absl::Span<const Use> of(NodeId id) const {
     return absl::MakeConstSpan(uses_).subspan(offsets_[id], offsets_[id + 1] - offsets_[id]);
@@ -129,10 +131,11 @@ class Graph {
   NodeId AddCopiedNode(Node node);
 
   Consumers BuildConsumers() const;
-  // Ids in an order in which producers come before consumers, back edges into Merge from NextIteration left out; removed
-  // nodes are skipped. InvalidArgument naming a cycle's nodes if there is none.
+  // Ids in an order in which producers come before consumers, back edges into Merge from NextIteration left out;
+  // removed nodes are skipped. InvalidArgument naming a cycle's nodes if there is none.
   absl::StatusOr<std::vector<NodeId>> TopologicalOrder() const;
-  // A copy without removed nodes, renumbered in topological order. `old_to_new` (optional) gets kNoNode for removed ones.
+  // A copy without removed nodes, renumbered in topological order. `old_to_new` (optional) gets kNoNode for removed
+  // ones.
   absl::StatusOr<Graph> Compacted(std::vector<NodeId>* old_to_new = nullptr) const&;
   // The same, taking the nodes out of this graph instead of copying them.
   absl::StatusOr<Graph> Compacted(std::vector<NodeId>* old_to_new = nullptr) &&;
@@ -143,12 +146,12 @@ class Graph {
 
   GraphVersions versions;
   std::shared_ptr<const FunctionLibrary> functions;  // null if there are none
-  // The declarations that the nodes' schemas come from, for whoever adds nodes of other ops (_Arg, _Send, Const, ...). Set
-  // by the loader, kept by copies; must outlive the graph.
+  // The declarations that the nodes' schemas come from, for whoever adds nodes of other ops (_Arg, _Send, Const, ...).
+  // Set by the loader, kept by copies; must outlive the graph.
   const OpRegistry* schemas = nullptr;
 
-  // Parses "name", "name:port", "^name" (white space around it trimmed) against this graph. A plain "name" is output 0, or
-  // the control output if the node has no outputs. InvalidArgument for malformed text or a port that the node lacks;
+  // Parses "name", "name:port", "^name" (white space around it trimmed) against this graph. A plain "name" is output 0,
+  // or the control output if the node has no outputs. InvalidArgument for malformed text or a port that the node lacks;
   // NotFound with the nearest names for an unknown node.
   absl::StatusOr<Endpoint> ParseEndpoint(absl::string_view text) const;
   // "name:port" or "^name".

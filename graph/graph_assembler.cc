@@ -19,7 +19,8 @@ bool IsNameStart(char c) { return absl::ascii_isalnum(static_cast<unsigned char>
 bool IsNameRest(char c) { return IsNameStart(c) || c == '_' || c == '/' || c == '-'; }
 
 bool IsPrintable(absl::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return absl::ascii_isgraph(static_cast<unsigned char>(c)); });
+  return !text.empty() && std::all_of(text.begin(), text.end(),
+                                      [](char c) { return absl::ascii_isgraph(static_cast<unsigned char>(c)); });
 }
 
 // What an attribute that the declaration lacks most likely is: a newer writer's default.
@@ -44,14 +45,17 @@ void EraseRepeated(std::vector<Endpoint>* inputs, size_t begin) {
     return;
   }
   absl::flat_hash_set<Endpoint> seen;
-  inputs->erase(std::remove_if(first, inputs->end(), [&seen](Endpoint e) { return !seen.insert(e).second; }), inputs->end());
+  inputs->erase(std::remove_if(first, inputs->end(), [&seen](Endpoint e) { return !seen.insert(e).second; }),
+                inputs->end());
 }
 
 }  // namespace
 
 InputText ParseInputText(absl::string_view text) {
   InputText input;
-  const size_t digits = text.size() - static_cast<size_t>(std::find_if_not(text.rbegin(), text.rend(), absl::ascii_isdigit) - text.rbegin());
+  const size_t digits =
+      text.size() -
+      static_cast<size_t>(std::find_if_not(text.rbegin(), text.rend(), absl::ascii_isdigit) - text.rbegin());
   const bool has_port = digits < text.size() && digits >= 2 && text[digits - 1] == ':';
   input.name = has_port ? text.substr(0, digits - 1) : text;
   if (has_port && !absl::SimpleAtoi(text.substr(digits), &input.port)) input.fault = "its port does not fit 32 bits";
@@ -78,7 +82,8 @@ bool IsValidNodeName(absl::string_view name) {
   return !at_start;
 }
 
-GraphAssembler::GraphAssembler(const LoadOptions& options, FindingList& findings) : options_(options), findings_(findings) {
+GraphAssembler::GraphAssembler(const LoadOptions& options, FindingList& findings)
+    : options_(options), findings_(findings) {
   if (options.base != nullptr) {
     result_.graph = *options.base;
     if (options.base->functions != nullptr) functions_ = std::make_shared<FunctionLibrary>(*options.base->functions);
@@ -87,7 +92,9 @@ GraphAssembler::GraphAssembler(const LoadOptions& options, FindingList& findings
   result_.first_new = result_.graph.num_nodes();
 }
 
-void GraphAssembler::OnNodeCount(int64_t count) { result_.graph.Reserve(result_.graph.num_nodes() + static_cast<int>(count)); }
+void GraphAssembler::OnNodeCount(int64_t count) {
+  result_.graph.Reserve(result_.graph.num_nodes() + static_cast<int>(count));
+}
 
 void GraphAssembler::OnNode(const RawNode& raw) {
   Node node;
@@ -99,8 +106,8 @@ void GraphAssembler::OnNode(const RawNode& raw) {
   const NodeId id = result_.graph.AddNode(std::move(node));
   if (raw.name.size() > static_cast<size_t>(options_.limits.max_name_bytes)) {
     findings_.Error("bad name", result_.graph, id,
-                    absl::StrCat(NodeLabel(result_.graph.node(id)), ": the name has ", raw.name.size(), " characters, more than ",
-                                 options_.limits.max_name_bytes));
+                    absl::StrCat(NodeLabel(result_.graph.node(id)), ": the name has ", raw.name.size(),
+                                 " characters, more than ", options_.limits.max_name_bytes));
   }
   CheckName(id);
   AddInputs(raw, id);
@@ -112,8 +119,10 @@ void GraphAssembler::CheckName(NodeId id) {
   const Node& node = graph.node(id);
   if (!IsValidNodeName(node.name)) {
     findings_.Error("bad name", graph, id,
-                    node.name.empty() ? absl::StrCat("node number ", id - result_.first_new + 1, " of the file (", Quoted(node.op), ") has no name")
-                                      : absl::StrCat(NodeLabel(node), ": the name has characters that names may not have"),
+                    node.name.empty()
+                        ? absl::StrCat("node number ", id - result_.first_new + 1, " of the file (", Quoted(node.op),
+                                       ") has no name")
+                        : absl::StrCat(NodeLabel(node), ": the name has characters that names may not have"),
                     "names match [A-Za-z0-9.][A-Za-z0-9_./-]*");
     return;
   }
@@ -128,8 +137,8 @@ void GraphAssembler::CheckName(NodeId id) {
 void GraphAssembler::AddInputs(const RawNode& raw, NodeId id) {
   if (static_cast<int64_t>(raw.inputs.size()) > options_.limits.max_inputs_per_node) {
     findings_.Error("too many inputs", result_.graph, id,
-                    absl::StrCat(NodeLabel(result_.graph.node(id)), " has ", raw.inputs.size(), " inputs, more than the limit of ",
-                                 options_.limits.max_inputs_per_node),
+                    absl::StrCat(NodeLabel(result_.graph.node(id)), " has ", raw.inputs.size(),
+                                 " inputs, more than the limit of ", options_.limits.max_inputs_per_node),
                     "", absl::StatusCode::kResourceExhausted);
     result_.faulty.insert(id);
     return;
@@ -166,7 +175,8 @@ void GraphAssembler::AddAttrs(const RawNode& raw, NodeId id) {
   if (raw.attrs.empty()) return;
   sorted_attrs_.clear();
   for (const RawNode::RawAttr& attr : raw.attrs) sorted_attrs_.push_back(&attr);
-  std::stable_sort(sorted_attrs_.begin(), sorted_attrs_.end(), [](const auto* a, const auto* b) { return a->name < b->name; });
+  std::stable_sort(sorted_attrs_.begin(), sorted_attrs_.end(),
+                   [](const auto* a, const auto* b) { return a->name < b->name; });
 
   Node& node = result_.graph.mutable_node(id);
   std::vector<const RawNode::RawAttr*> undeclared;
@@ -177,16 +187,18 @@ void GraphAssembler::AddAttrs(const RawNode& raw, NodeId id) {
     const bool is_hint = absl::StartsWith(attr.name, "_");
     if (!IsPrintable(attr.name)) {
       findings_.Error("bad attribute", result_.graph, id,
-                      absl::StrCat(NodeLabel(node), ": an attribute has the name ", Quoted(attr.name), ", which is not printable ASCII text"));
+                      absl::StrCat(NodeLabel(node), ": an attribute has the name ", Quoted(attr.name),
+                                   ", which is not printable ASCII text"));
     } else if (node.schema != nullptr && !is_hint && node.schema->FindAttr(attr.name) == nullptr) {
       undeclared.push_back(&attr);
     } else if (attr.value.ok()) {
       node.attrs.Set(attr.name, *attr.value);
     } else if (!is_hint) {
       result_.faulty.insert(id);
-      findings_.Error("bad attribute", result_.graph, id,
-                      absl::StrCat(NodeLabel(node), ": attribute ", Quoted(attr.name), ": ", attr.value.status().message()), "",
-                      attr.value.status().code());
+      findings_.Error(
+          "bad attribute", result_.graph, id,
+          absl::StrCat(NodeLabel(node), ": attribute ", Quoted(attr.name), ": ", attr.value.status().message()), "",
+          attr.value.status().code());
     }
   }
   if (!undeclared.empty()) ReportUndeclared(id, undeclared);
@@ -200,16 +212,19 @@ void GraphAssembler::ReportUndeclared(NodeId id, const std::vector<const RawNode
   for (const RawNode::RawAttr* attr : undeclared) {
     all_defaults = all_defaults && attr->value.ok() && LooksLikeDefault(*attr->value);
     if (named.size() < kMostNamed) {
-      named.push_back(absl::StrCat(attr->name.substr(0, 80), "=", attr->value.ok() ? AttrToString(*attr->value, 40) : "<undecodable>"));
+      named.push_back(absl::StrCat(attr->name.substr(0, 80), "=",
+                                   attr->value.ok() ? AttrToString(*attr->value, 40) : "<undecodable>"));
     }
   }
   if (undeclared.size() > kMostNamed) named.push_back(absl::StrCat(undeclared.size() - kMostNamed, " more"));
-  std::string message = absl::StrCat(NodeLabel(result_.graph.node(id)), ": the op declares no attribute ", absl::StrJoin(named, ", "),
-                                     all_defaults ? "; it looks like a newer writer's default and was left out" : "; it was ignored");
+  std::string message =
+      absl::StrCat(NodeLabel(result_.graph.node(id)), ": the op declares no attribute ", absl::StrJoin(named, ", "),
+                   all_defaults ? "; it looks like a newer writer's default and was left out" : "; it was ignored");
   if (all_defaults) {
     findings_.Note("unknown attribute", result_.graph, id, std::move(message));
   } else {
-    findings_.Warning("unknown attribute", result_.graph, id, std::move(message), "check that the model does not depend on it");
+    findings_.Warning("unknown attribute", result_.graph, id, std::move(message),
+                      "check that the model does not depend on it");
   }
 }
 
@@ -245,10 +260,11 @@ void GraphAssembler::ResolvePending() {
     input.node = graph.Find(name);
     if (input.node != kNoNode) continue;
     const bool suggest = findings_.count("missing input") < kMostSuggestions;
-    findings_.Error("missing input", graph, pending.node,
-                    absl::StrCat(NodeLabel(graph.node(pending.node)), ": ", input.is_control() ? "control input " : "input ", pending.input,
-                                 " comes from ", Quoted(name), ", which is not in the graph",
-                                 suggest ? DidYouMean(graph.NearestNames(name)) : ""));
+    findings_.Error(
+        "missing input", graph, pending.node,
+        absl::StrCat(NodeLabel(graph.node(pending.node)), ": ", input.is_control() ? "control input " : "input ",
+                     pending.input, " comes from ", Quoted(name), ", which is not in the graph",
+                     suggest ? DidYouMean(graph.NearestNames(name)) : ""));
   }
 }
 
@@ -269,13 +285,15 @@ void GraphAssembler::MergeVersions() {
     return;
   }
   if (versions_.producer != versions.producer) {
-    findings_.FileError("version", absl::StrCat("the extension was made by producer version ", versions_.producer,
-                                                ", the session's graph by version ", versions.producer),
+    findings_.FileError("version",
+                        absl::StrCat("the extension was made by producer version ", versions_.producer,
+                                     ", the session's graph by version ", versions.producer),
                         "extend a graph only with graphs of the same producer version");
   }
   versions.min_consumer = std::max(versions.min_consumer, versions_.min_consumer);
   for (const int consumer : versions_.bad_consumers) {
-    if (std::find(versions.bad_consumers.begin(), versions.bad_consumers.end(), consumer) == versions.bad_consumers.end()) {
+    if (std::find(versions.bad_consumers.begin(), versions.bad_consumers.end(), consumer) ==
+        versions.bad_consumers.end()) {
       versions.bad_consumers.push_back(consumer);
     }
   }

@@ -1,6 +1,6 @@
-// Builds a Graph from the fields that a reader delivers: interns, decodes edge texts, resolves names (also of nodes that
-// come later). What it can tell only here (names, edge texts, faulty attributes) goes to the findings; all other checks
-// are validate.h's.
+// Builds a Graph from the fields that a reader delivers: interns, decodes edge texts, resolves names (also of nodes
+// that come later). What it can tell only here (names, edge texts, faulty attributes) goes to the findings; all other
+// checks are validate.h's.
 #pragma once
 
 #include <memory>
@@ -18,7 +18,7 @@ namespace thalweg {
 // An edge as written: "name", "name:port" or "^name".
 struct InputText {
   absl::string_view name;
-  int32_t port = 0;            // kControlPort for a control input
+  int32_t port = 0;             // kControlPort for a control input
   const char* fault = nullptr;  // what is wrong with the text, or null
 };
 InputText ParseInputText(absl::string_view text);
@@ -39,8 +39,8 @@ class GraphAssembler : public GraphSink {
 
   struct Result {
     Graph graph;
-    NodeId first_new = 0;                         // nodes before it belong to LoadOptions::base
-    absl::flat_hash_set<NodeId> faulty;      // nodes with a fault that would make further checks of them misleading
+    NodeId first_new = 0;                // nodes before it belong to LoadOptions::base
+    absl::flat_hash_set<NodeId> faulty;  // nodes with a fault that would make further checks of them misleading
   };
   // Resolves what is left. Call once, after the last field.
   Result Finish();

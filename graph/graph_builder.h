@@ -30,8 +30,9 @@ class THALWEG_EXPORT GraphBuilder {
   GraphBuilder(GraphBuilder&&) noexcept;
   GraphBuilder& operator=(GraphBuilder&&) noexcept;
 
-  // Inputs are written as in a GraphDef: "node", "node:port", "^node" (control inputs last). An empty `name` is replaced by
-  // the op's name, made unique by a number. Returns the node's name. A text attribute needs std::string("SAME"), not "SAME".
+  // Inputs are written as in a GraphDef: "node", "node:port", "^node" (control inputs last). An empty `name` is
+  // replaced by the op's name, made unique by a number. Returns the node's name. A text attribute needs
+  // std::string("SAME"), not "SAME".
   std::string AddNode(absl::string_view op, absl::string_view name = "", const std::vector<std::string>& inputs = {},
                       const Attrs& attrs = {}, absl::string_view device = "");
   // A Const node. Tensor::ToLiteral makes a literal of a tensor.

@@ -1,4 +1,5 @@
-// Reads the fields of a GraphDef, binary or text, and hands them over one by one. What they mean is the sink's business.
+// Reads the fields of a GraphDef, binary or text, and hands them over one by one. What they mean is the sink's
+// business.
 #pragma once
 
 #include <memory>

@@ -54,7 +54,8 @@ class BinaryGraphReader {
     THALWEG_RETURN_IF_ERROR(reader.status());
     if (!any_known) return absl::InvalidArgumentError("not a GraphDef: none of its fields is there");
     if (nodes > limits_.max_nodes) {
-      return absl::ResourceExhaustedError(absl::StrCat("the graph has ", nodes, " nodes, more than the limit of ", limits_.max_nodes));
+      return absl::ResourceExhaustedError(
+          absl::StrCat("the graph has ", nodes, " nodes, more than the limit of ", limits_.max_nodes));
     }
     sink_.OnNodeCount(nodes);
     return absl::OkStatus();
@@ -70,14 +71,10 @@ class BinaryGraphReader {
   absl::Status ReadGraphField(const WireField& field, uint64_t offset) {
     if (field.type != WireType::kBytes) return absl::OkStatus();  // `version` is obsolete, others are unknown
     switch (field.number) {
-      case kGraphNode:
-        return ReadNode(field.bytes, offset);
-      case kGraphLibrary:
-        return ReadLibrary(field.bytes, offset);
-      case kGraphVersions:
-        return ReadVersions(field.bytes, offset);
-      default:
-        return absl::OkStatus();
+      case kGraphNode: return ReadNode(field.bytes, offset);
+      case kGraphLibrary: return ReadLibrary(field.bytes, offset);
+      case kGraphVersions: return ReadVersions(field.bytes, offset);
+      default: return absl::OkStatus();
     }
   }
 
@@ -87,18 +84,10 @@ class BinaryGraphReader {
     for (WireField field; reader.Next(&field);) {
       if (field.type != WireType::kBytes) continue;
       switch (field.number) {
-        case kNodeName:
-          node_.name = field.bytes;
-          break;
-        case kNodeOp:
-          node_.op = field.bytes;
-          break;
-        case kNodeInput:
-          node_.inputs.push_back(field.bytes);
-          break;
-        case kNodeDevice:
-          node_.device = field.bytes;
-          break;
+        case kNodeName: node_.name = field.bytes; break;
+        case kNodeOp: node_.op = field.bytes; break;
+        case kNodeInput: node_.inputs.push_back(field.bytes); break;
+        case kNodeDevice: node_.device = field.bytes; break;
         case kNodeAttr:
           if (const absl::Status status = ReadAttr(field.bytes); !status.ok()) return InNode(status, offset);
           break;
@@ -106,8 +95,7 @@ class BinaryGraphReader {
           // A hint that is not used, but a file that garbles it, or nests it too deep, is not to be trusted.
           if (FullTypeDef type; !Parse(field.bytes, &type)) return InNode(NotParsed("the full type", offset), offset);
           break;
-        default:
-          break;
+        default: break;
       }
     }
     if (!reader.status().ok()) return InNode(reader.status(), offset);
@@ -133,7 +121,8 @@ class BinaryGraphReader {
 
   absl::Status InNode(const absl::Status& status, uint64_t offset) const {
     return absl::DataLossError(absl::StrCat("inside the node that starts at byte ", offset, " of the file",
-                                            node_.name.empty() ? "" : absl::StrCat(" (", Quoted(node_.name), ")"), ": ", status.message()));
+                                            node_.name.empty() ? "" : absl::StrCat(" (", Quoted(node_.name), ")"), ": ",
+                                            status.message()));
   }
 
   absl::Status ReadLibrary(absl::string_view bytes, uint64_t offset) {
@@ -150,7 +139,8 @@ class BinaryGraphReader {
       }
     }
     if (reader.status().ok()) return absl::OkStatus();
-    return absl::DataLossError(absl::StrCat("inside the function library at byte ", offset, " of the file: ", reader.status().message()));
+    return absl::DataLossError(
+        absl::StrCat("inside the function library at byte ", offset, " of the file: ", reader.status().message()));
   }
 
   absl::Status ReadVersions(absl::string_view bytes, uint64_t offset) {
@@ -166,14 +156,16 @@ class BinaryGraphReader {
 
   bool Parse(absl::string_view bytes, google::protobuf::MessageLite* message) const {
     if (bytes.size() > static_cast<size_t>(std::numeric_limits<int>::max())) return false;
-    google::protobuf::io::CodedInputStream input(reinterpret_cast<const uint8_t*>(bytes.data()), static_cast<int>(bytes.size()));
+    google::protobuf::io::CodedInputStream input(reinterpret_cast<const uint8_t*>(bytes.data()),
+                                                 static_cast<int>(bytes.size()));
     input.SetRecursionLimit(limits_.max_nesting);
     return message->ParseFromCodedStream(&input) && input.ConsumedEntireMessage();
   }
 
   absl::Status NotParsed(absl::string_view what, uint64_t offset) const {
-    return absl::DataLossError(absl::StrCat("corrupt: ", what, " near byte ", offset, " cannot be parsed, or nests deeper than ",
-                                            limits_.max_nesting, " levels"));
+    return absl::DataLossError(absl::StrCat("corrupt: ", what, " near byte ", offset,
+                                            " cannot be parsed, or nests deeper than ", limits_.max_nesting,
+                                            " levels"));
   }
 
   const GraphBytes& source_;

@@ -21,7 +21,8 @@ namespace thalweg {
 namespace {
 
 // Collects the parser's complaints with their places. The parser reports where it stood when it noticed, which is often
-// after the word that it complains about; if the message quotes a word that stands just before, that is the place meant.
+// after the word that it complains about; if the message quotes a word that stands just before, that is the place
+// meant.
 class ErrorList : public google::protobuf::io::ErrorCollector {
  public:
   explicit ErrorList(absl::string_view text) : text_(text) {}
@@ -78,7 +79,8 @@ class ErrorList : public google::protobuf::io::ErrorCollector {
 
 absl::Status ParseText(absl::string_view text, const LoadLimits& limits, GraphDef* graph) {
   absl::ConsumePrefix(&text, "\xef\xbb\xbf");
-  if (absl::StripAsciiWhitespace(text).empty()) return absl::InvalidArgumentError("empty: there is nothing but white space in it");
+  if (absl::StripAsciiWhitespace(text).empty())
+    return absl::InvalidArgumentError("empty: there is nothing but white space in it");
   if (text.size() > static_cast<size_t>(std::numeric_limits<int>::max())) {
     return absl::ResourceExhaustedError("a text graph may not exceed 2 GiB: convert it to the binary form");
   }
@@ -119,8 +121,10 @@ absl::Status ReadTextGraph(absl::string_view text, const LoadLimits& limits, Gra
   }
   sink.OnNodeCount(graph.node_size());
   if (graph.has_versions()) sink.OnVersions(VersionsOf(graph.versions()));
-  for (const FunctionDef& function : graph.library().function()) sink.OnFunction(std::make_shared<FunctionDef>(function));
-  for (const GradientDef& gradient : graph.library().gradient()) sink.OnGradient(gradient.function_name(), gradient.gradient_func());
+  for (const FunctionDef& function : graph.library().function())
+    sink.OnFunction(std::make_shared<FunctionDef>(function));
+  for (const GradientDef& gradient : graph.library().gradient())
+    sink.OnGradient(gradient.function_name(), gradient.gradient_func());
   RawNode raw;
   for (NodeDef& node : *graph.mutable_node()) {
     RawNodeOfMessage(node, &raw);

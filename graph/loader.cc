@@ -20,12 +20,10 @@ absl::Status ReadGraph(const GraphBytes& source, const LoadLimits& limits, Graph
   const SniffedFile file = SniffFile(source.bytes);
   switch (file.kind) {
     case FileKind::kOther:
-      return absl::InvalidArgumentError(
-          absl::StrCat("not a GraphDef: this is ", file.description, file.advice.empty() ? "" : absl::StrCat("; ", file.advice)));
-    case FileKind::kTextGraph:
-      return ReadTextGraph(source.bytes, limits, sink);
-    case FileKind::kBinaryGraph:
-      break;
+      return absl::InvalidArgumentError(absl::StrCat("not a GraphDef: this is ", file.description,
+                                                     file.advice.empty() ? "" : absl::StrCat("; ", file.advice)));
+    case FileKind::kTextGraph: return ReadTextGraph(source.bytes, limits, sink);
+    case FileKind::kBinaryGraph: break;
   }
   return ReadBinaryGraph(source, limits, sink);
 }
@@ -61,7 +59,8 @@ absl::StatusOr<LoadResult> Load(const GraphBytes& source, const std::string& lab
 }  // namespace
 
 bool LoadResult::has_errors() const {
-  return std::any_of(findings.begin(), findings.end(), [](const Finding& f) { return f.severity == Finding::Severity::kError; });
+  return std::any_of(findings.begin(), findings.end(),
+                     [](const Finding& f) { return f.severity == Finding::Severity::kError; });
 }
 
 absl::Status LoadResult::status() const { return StatusOfFindings(findings); }
@@ -71,8 +70,8 @@ absl::StatusOr<LoadResult> LoadGraphFile(const std::string& path, const LoadOpti
   return Load({file->bytes(), file, file.get()}, path, options);
 }
 
-absl::StatusOr<LoadResult> LoadGraphBytes(absl::string_view bytes, std::shared_ptr<const void> owner, const std::string& label,
-                                          const LoadOptions& options) {
+absl::StatusOr<LoadResult> LoadGraphBytes(absl::string_view bytes, std::shared_ptr<const void> owner,
+                                          const std::string& label, const LoadOptions& options) {
   return Load({bytes, std::move(owner), nullptr}, label, options);
 }
 

@@ -1,7 +1,8 @@
 // Loading: from bytes to a Graph, all faults found at once.
 //
 // The file is mapped and read node by node (no whole message in memory); large tensor contents stay views into the map.
-// `.pb` and `.pbtxt` are told apart by content; other known kinds of file are named in the error ("this is a JPEG image").
+// `.pb` and `.pbtxt` are told apart by content; other known kinds of file are named in the error ("this is a JPEG
+// image").
 #pragma once
 
 #include <memory>
@@ -19,7 +20,7 @@ struct LoadLimits {
   int64_t max_nodes = 10'000'000;
   int64_t max_inputs_per_node = 65536 * 4;
   int64_t max_name_bytes = 1 << 20;
-  int max_nesting = 100;               // message nesting (attr values, functions, text)
+  int max_nesting = 100;  // message nesting (attr values, functions, text)
   int64_t max_literal_bytes = int64_t{1} << 40;
 };
 
@@ -28,11 +29,11 @@ struct Finding {
   enum class Severity { kNote, kWarning, kError };
   Severity severity = Severity::kError;
   absl::StatusCode code = absl::StatusCode::kInvalidArgument;  // of errors
-  std::string kind;      // "unknown op", "cycle", "missing input", ...: findings group by it
-  std::string node;      // "" if it concerns the whole file
+  std::string kind;  // "unknown op", "cycle", "missing input", ...: findings group by it
+  std::string node;  // "" if it concerns the whole file
   std::string op;
-  std::string message;   // what, where, with which values
-  std::string advice;    // what to do; may be empty
+  std::string message;       // what, where, with which values
+  std::string advice;        // what to do; may be empty
   NodeId node_id = kNoNode;  // position in the file, for ordering
 };
 
@@ -44,8 +45,8 @@ struct LoadOptions {
 };
 
 struct LoadResult {
-  Graph graph;                     // meaningful only if !has_errors()
-  std::vector<Finding> findings;   // errors first, in file order; then warnings and notes
+  Graph graph;                    // meaningful only if !has_errors()
+  std::vector<Finding> findings;  // errors first, in file order; then warnings and notes
   bool has_errors() const;
   // OK, or the status of the first error in file order; its message lists all errors (shortened beyond 20).
   absl::Status status() const;
@@ -55,7 +56,7 @@ struct LoadResult {
 // InvalidArgument). Everything wrong inside a readable graph is in the findings.
 absl::StatusOr<LoadResult> LoadGraphFile(const std::string& path, const LoadOptions& options);
 // `owner` keeps `bytes` alive; null makes the loader copy what it keeps. `label` names the source in messages.
-absl::StatusOr<LoadResult> LoadGraphBytes(absl::string_view bytes, std::shared_ptr<const void> owner, const std::string& label,
-                                          const LoadOptions& options);
+absl::StatusOr<LoadResult> LoadGraphBytes(absl::string_view bytes, std::shared_ptr<const void> owner,
+                                          const std::string& label, const LoadOptions& options);
 
 }  // namespace thalweg

@@ -22,13 +22,10 @@ absl::Status SystemError(const std::string& path, int error) {
   const std::string message = absl::StrCat("cannot read '", path, "': ", std::strerror(error));
   switch (error) {
     case ENOENT:
-    case ENOTDIR:
-      return absl::NotFoundError(message);
+    case ENOTDIR: return absl::NotFoundError(message);
     case EACCES:
-    case EPERM:
-      return absl::PermissionDeniedError(message);
-    default:
-      return absl::InvalidArgumentError(message);
+    case EPERM: return absl::PermissionDeniedError(message);
+    default: return absl::InvalidArgumentError(message);
   }
 }
 

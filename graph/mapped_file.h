@@ -1,7 +1,7 @@
 // A file's bytes, read-only: mapped if it is large, read if it is small.
 //
-// The bytes live as long as the object. Whoever truncates a file while it is mapped makes later reads of the missing part
-// fail hard (SIGBUS); that is why small files, which tools rewrite in place most often, are not mapped.
+// The bytes live as long as the object. Whoever truncates a file while it is mapped makes later reads of the missing
+// part fail hard (SIGBUS); that is why small files, which tools rewrite in place most often, are not mapped.
 #pragma once
 
 #include <memory>
@@ -28,8 +28,8 @@ class MappedFile {
   MappedFile() = default;
 
   absl::string_view bytes_;
-  std::string copy_;          // of a small file
-  void* mapping_ = nullptr;   // of a large one
+  std::string copy_;         // of a small file
+  void* mapping_ = nullptr;  // of a large one
 };
 
 }  // namespace thalweg

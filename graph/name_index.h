@@ -1,5 +1,5 @@
-// The hash table behind Graph::Find: node ids by name, eight bytes per slot. Names stay in the nodes; the table keeps parts
-// of their hashes, so that a look-up touches a node only when it most likely is the one.
+// The hash table behind Graph::Find: node ids by name, eight bytes per slot. Names stay in the nodes; the table keeps
+// parts of their hashes, so that a look-up touches a node only when it most likely is the one.
 #pragma once
 
 #include <cstddef>

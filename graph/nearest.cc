@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
@@ -23,7 +24,8 @@ int BoundedEditDistance(absl::string_view a, absl::string_view b, int limit) {
   if (std::abs(n - m) > limit) return limit + 1;
   // Only cells within `limit` of the diagonal can matter: cell (i, j) stands at j - i + limit + 1 of its row.
   const int width = 2 * limit + 3;
-  std::vector<int> before_previous(width, limit + 1), previous(width, limit + 1), current(width, limit + 1);
+  using Row = absl::InlinedVector<int, 2 * kMostEdits + 3>;
+  Row before_previous(width, limit + 1), previous(width, limit + 1), current(width, limit + 1);
   for (int j = 0; j <= std::min(m, limit); ++j) previous[j + limit + 1] = j;
   for (int i = 1; i <= n; ++i) {
     std::fill(current.begin(), current.end(), limit + 1);
@@ -47,7 +49,8 @@ int BoundedEditDistance(absl::string_view a, absl::string_view b, int limit) {
 NearestNameFinder::NearestNameFinder(absl::string_view wanted, int limit)
     : wanted_(wanted),
       wanted_leaf_(LastComponent(wanted)),
-      max_edits_(std::min<int>(kMostEdits, std::max<int>(1, static_cast<int>(std::min<size_t>(wanted.size(), 100)) / 3))),
+      max_edits_(
+          std::min<int>(kMostEdits, std::max<int>(1, static_cast<int>(std::min<size_t>(wanted.size(), 100)) / 3))),
       limit_(static_cast<size_t>(std::max(limit, 0))) {}
 
 void NearestNameFinder::Offer(absl::string_view name) {
@@ -59,8 +62,9 @@ void NearestNameFinder::Offer(absl::string_view name) {
     score = kMostEdits + 1;
   }
   if (score >= worst) return;
-  const auto place = std::upper_bound(best_.begin(), best_.end(), score,
-                                      [](int s, const std::pair<int, absl::string_view>& entry) { return s < entry.first; });
+  const auto place =
+      std::upper_bound(best_.begin(), best_.end(), score,
+                       [](int s, const std::pair<int, absl::string_view>& entry) { return s < entry.first; });
   best_.insert(place, {score, name});
   if (best_.size() > limit_) best_.pop_back();
 }

@@ -77,7 +77,8 @@ class ShapeInferrer {
     return false;
   }
 
-  // Collects what is known of the node's inputs. True if one of them comes from a later node: the value that a loop carries.
+  // Collects what is known of the node's inputs. True if one of them comes from a later node: the value that a loop
+  // carries.
   bool GatherInputs(const Node& node) {
     types_.clear();
     shapes_.clear();
@@ -129,8 +130,8 @@ class ShapeInferrer {
 
   // Constants, and ops whose output 0 is their input 0.
   void PassLiterals(NodeId id) {
-    static const auto& kPassing = *new absl::flat_hash_set<absl::string_view>{"Identity", "StopGradient", "PreventGradient", "Snapshot",
-                                                                              "Enter", "Exit"};
+    static const auto& kPassing = *new absl::flat_hash_set<absl::string_view>{
+        "Identity", "StopGradient", "PreventGradient", "Snapshot", "Enter", "Exit"};
     const Node& node = graph_.node(id);
     if (node.num_outputs() != 1) return;
     if (node.is("Const")) {
@@ -144,7 +145,8 @@ class ShapeInferrer {
   void SetLiteral(NodeId id, const TensorLiteralPtr& literal) {
     InferredShapes::Facts& facts = FactsOf(result_.offsets_[id]);
     facts.literal = literal;
-    if (facts.value.has_value() || literal->shape.rank() > 1 || literal->shape.num_elements() > kMostTrackedElements) return;
+    if (facts.value.has_value() || literal->shape.rank() > 1 || literal->shape.num_elements() > kMostTrackedElements)
+      return;
     const absl::StatusOr<std::vector<int64_t>> ints = literal->ToInt64s(kMostTrackedElements);
     if (!ints.ok()) return;
     // Negative elements mean "unknown" in shapes; anything else negative is no size.

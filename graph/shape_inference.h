@@ -1,7 +1,7 @@
 // Shape inference over a whole graph: forward, with symbolic dims and partly known values of shape vectors.
 //
-// Every dimension that stays unknown gets a symbol of its own, so equal dims of two outputs are equal at run time (within
-// one iteration of a loop). What a loop carries (Merge fed by NextIteration) is unknown.
+// Every dimension that stays unknown gets a symbol of its own, so equal dims of two outputs are equal at run time
+// (within one iteration of a loop). What a loop carries (Merge fed by NextIteration) is unknown.
 #pragma once
 
 #include <string>
@@ -31,10 +31,10 @@ class InferredShapes {
   };
   const Facts& facts(Endpoint e) const { return facts_[fact_index_[offsets_[e.node] + e.port]]; }
 
-  std::vector<int32_t> offsets_;     // by node: its first output
-  std::vector<PartialShape> shapes_; // by output
-  std::vector<int32_t> fact_index_;  // by output: into facts_
-  std::vector<Facts> facts_;         // [0] is "nothing known"
+  std::vector<int32_t> offsets_;      // by node: its first output
+  std::vector<PartialShape> shapes_;  // by output
+  std::vector<int32_t> fact_index_;   // by output: into facts_
+  std::vector<Facts> facts_;          // [0] is "nothing known"
 };
 
 struct ShapeInferenceOptions {

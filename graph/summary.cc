@@ -20,16 +20,19 @@ struct SourceRule {
   const char* kind;
 };
 constexpr SourceRule kSourceRules[] = {
-    {"Placeholder", "Placeholder"}, {"QueueDequeue", "queue"},     {"IteratorGetNext", "dataset"}, {"OneShotIterator", "dataset"},
-    {"ReaderRead", "file"},         {"ReadFile", "file"},          {"Unstage", "queue"},           {"RandomUniform", "random"},
-    {"RandomStandardNormal", "random"}, {"TruncatedNormal", "random"}, {"_Arg", "function argument"},
+    {"Placeholder", "Placeholder"}, {"QueueDequeue", "queue"},     {"IteratorGetNext", "dataset"},
+    {"OneShotIterator", "dataset"}, {"ReaderRead", "file"},        {"ReadFile", "file"},
+    {"Unstage", "queue"},           {"RandomUniform", "random"},   {"RandomStandardNormal", "random"},
+    {"TruncatedNormal", "random"},  {"_Arg", "function argument"},
 };
 
 // Ops whose nodes end a graph without being a result that anybody wants to fetch.
-constexpr absl::string_view kHelperOps[] = {"SaveV2",       "SaveSlices",    "Save",        "RestoreV2",     "MergeV2Checkpoints", "Assert",
-                                      "ScalarSummary", "HistogramSummary", "ImageSummary", "MergeSummary", "Const",        "ShardedFilename"};
+constexpr absl::string_view kHelperOps[] = {
+    "SaveV2",           "SaveSlices",   "Save",         "RestoreV2", "MergeV2Checkpoints", "Assert", "ScalarSummary",
+    "HistogramSummary", "ImageSummary", "MergeSummary", "Const",     "ShardedFilename"};
 // Scopes that savers, initialisers, summaries and training add beside the model.
-constexpr absl::string_view kHelperScopes[] = {"save", "init", "gradients", "summary", "report_uninitialized", "Initializer", "train"};
+constexpr absl::string_view kHelperScopes[] = {"save",        "init", "gradients", "summary", "report_uninitialized",
+                                               "Initializer", "train"};
 
 const char* SourceKind(absl::string_view op) {
   for (const SourceRule& rule : kSourceRules) {
@@ -43,15 +46,18 @@ absl::string_view HelperScope(absl::string_view name) {
   for (const absl::string_view component : absl::StrSplit(name, '/')) {
     absl::string_view word = component;
     // A number may have made it unique: "save_1".
-    while (!word.empty() && (word.back() == '_' || absl::ascii_isdigit(static_cast<unsigned char>(word.back())))) word.remove_suffix(1);
-    if (std::find(std::begin(kHelperScopes), std::end(kHelperScopes), word) != std::end(kHelperScopes)) return component;
+    while (!word.empty() && (word.back() == '_' || absl::ascii_isdigit(static_cast<unsigned char>(word.back()))))
+      word.remove_suffix(1);
+    if (std::find(std::begin(kHelperScopes), std::end(kHelperScopes), word) != std::end(kHelperScopes))
+      return component;
   }
   return "";
 }
 
 class Summarizer {
  public:
-  Summarizer(const Graph& graph, const InferredShapes& shapes) : graph_(graph), shapes_(shapes), consumers_(graph.BuildConsumers()) {}
+  Summarizer(const Graph& graph, const InferredShapes& shapes)
+      : graph_(graph), shapes_(shapes), consumers_(graph.BuildConsumers()) {}
 
   GraphSummary Run() {
     CountNodes();
@@ -97,7 +103,8 @@ class Summarizer {
       int64_t sum = 0;
       if (CheckedAdd(summary_.constant_bytes, (*literal)->MaterialisedBytes(), &sum)) summary_.constant_bytes = sum;
       // Scalars are hyper-parameters, not weights.
-      if (IsFloating((*literal)->dtype) && (*literal)->shape.rank() > 0) AddParameters((*literal)->shape.num_elements());
+      if (IsFloating((*literal)->dtype) && (*literal)->shape.rank() > 0)
+        AddParameters((*literal)->shape.num_elements());
     } else if (node.is("VariableV2") || node.is("Variable") || node.is("VarHandleOp")) {
       const absl::StatusOr<PartialShape> shape = node.node_attrs().Get<PartialShape>("shape");
       if (shape.ok()) AddParameters(std::max<int64_t>(shape->NumElementsOrUnknown(), 0));
@@ -129,14 +136,16 @@ class Summarizer {
       else input.reason = absl::StrCat("data comes from a ", input.kind, ": may be fed instead");
       summary_.inputs.push_back(std::move(input));
     }
-    std::stable_partition(summary_.inputs.begin(), summary_.inputs.end(), [](const TensorSummary& t) { return t.likely; });
+    std::stable_partition(summary_.inputs.begin(), summary_.inputs.end(),
+                          [](const TensorSummary& t) { return t.likely; });
   }
 
   // For every node, how many inputs it depends on, up to 64 exactly: one bit each.
   void CountReachedInputs() {
     reached_.assign(static_cast<size_t>(graph_.num_nodes()), 0);
     for (size_t i = 0; i < summary_.inputs.size(); ++i) {
-      if (summary_.inputs[i].kind != "random") reached_[summary_.inputs[i].endpoint.node] |= uint64_t{1} << std::min<size_t>(i, 63);
+      if (summary_.inputs[i].kind != "random")
+        reached_[summary_.inputs[i].endpoint.node] |= uint64_t{1} << std::min<size_t>(i, 63);
     }
     const absl::StatusOr<std::vector<NodeId>> order = graph_.TopologicalOrder();
     if (!order.ok()) return;
@@ -181,9 +190,11 @@ class Summarizer {
     summary_.outputs.push_back(std::move(output));
   }
 
-  // Likely ones first, then those that depend on more inputs, then the order of the file from its end: results come last.
+  // Likely ones first, then those that depend on more inputs, then the order of the file from its end: results come
+  // last.
   std::tuple<bool, int, NodeId, int32_t> Rank(const TensorSummary& output) const {
-    return {!output.likely, -__builtin_popcountll(reached_[output.endpoint.node]), -output.endpoint.node, output.endpoint.port};
+    return {!output.likely, -__builtin_popcountll(reached_[output.endpoint.node]), -output.endpoint.node,
+            output.endpoint.port};
   }
 
   const Graph& graph_;
@@ -195,7 +206,9 @@ class Summarizer {
 
 }  // namespace
 
-GraphSummary SummarizeGraph(const Graph& graph, const InferredShapes& shapes) { return Summarizer(graph, shapes).Run(); }
+GraphSummary SummarizeGraph(const Graph& graph, const InferredShapes& shapes) {
+  return Summarizer(graph, shapes).Run();
+}
 
 std::string ProducerText(int producer) {
   // Version 30 is 2019-05-09; since then one more every day.

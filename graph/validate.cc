@@ -21,18 +21,16 @@ constexpr int64_t kMostOutputs = 16'000'000;
 constexpr size_t kMostSuggestions = 20;
 
 bool IsPrintable(absl::string_view text) {
-  return std::all_of(text.begin(), text.end(), [](char c) { return absl::ascii_isgraph(static_cast<unsigned char>(c)); });
+  return std::all_of(text.begin(), text.end(),
+                     [](char c) { return absl::ascii_isgraph(static_cast<unsigned char>(c)); });
 }
 
 // The name used in messages, with the one that TensorFlow users know.
 std::string TypeText(DType type) {
   switch (RemoveRef(type)) {
-    case DType::kFloat32:
-      return absl::StrCat(DTypeName(type), " (float)");
-    case DType::kFloat64:
-      return absl::StrCat(DTypeName(type), " (double)");
-    default:
-      return DTypeName(type);
+    case DType::kFloat32: return absl::StrCat(DTypeName(type), " (float)");
+    case DType::kFloat64: return absl::StrCat(DTypeName(type), " (double)");
+    default: return DTypeName(type);
   }
 }
 
@@ -59,14 +57,16 @@ class Validator {
 
   void CheckVersions() {
     const GraphVersions& versions = graph_.versions;
-    if (versions.producer < 0) findings_.FileError("version", absl::StrCat("the producer version ", versions.producer, " is negative"));
+    if (versions.producer < 0)
+      findings_.FileError("version", absl::StrCat("the producer version ", versions.producer, " is negative"));
     if (versions.min_consumer > kGraphVersion) {
       findings_.FileError("version", absl::StrCat("the graph needs a consumer of version ", versions.min_consumer,
                                                   "; this one implements version ", kGraphVersion));
     }
     const auto& bad = versions.bad_consumers;
     if (std::find(bad.begin(), bad.end(), kGraphVersion) != bad.end()) {
-      findings_.FileError("version", absl::StrCat("the graph excludes consumers of version ", kGraphVersion, ", which is this one's"));
+      findings_.FileError(
+          "version", absl::StrCat("the graph excludes consumers of version ", kGraphVersion, ", which is this one's"));
     }
   }
 
@@ -74,7 +74,8 @@ class Validator {
     if (graph_.functions == nullptr) return;
     for (const absl::string_view name : graph_.functions->Names()) {
       if (input_.schemas->Find(name) == nullptr) continue;
-      findings_.FileError("bad function", absl::StrCat("the library function ", Quoted(name), " has the name of a built-in op"),
+      findings_.FileError("bad function",
+                          absl::StrCat("the library function ", Quoted(name), " has the name of a built-in op"),
                           "rename the function");
     }
   }
@@ -111,7 +112,8 @@ class Validator {
     } else {
       std::string hint;
       if (findings_.count("unknown op") < kMostSuggestions) hint = NearestOps(op);
-      Error("unknown op", id, absl::StrCat("there is no op or function of the name ", Quoted(op), hint), "", absl::StatusCode::kNotFound);
+      Error("unknown op", id, absl::StrCat("there is no op or function of the name ", Quoted(op), hint), "",
+            absl::StatusCode::kNotFound);
     }
   }
 
@@ -139,7 +141,8 @@ class Validator {
       const Attr* value = graph_.node(id).attrs.Find(decl.name);
       if (value == nullptr) {
         if (decl.has_default) continue;
-        Error("missing attribute", id, absl::StrCat("the attribute '", decl.name, "' (", decl.KindName(), ") is missing"));
+        Error("missing attribute", id,
+              absl::StrCat("the attribute '", decl.name, "' (", decl.KindName(), ") is missing"));
         good = false;
       } else if (const absl::Status status = CheckAttr(decl, *value); !status.ok()) {
         Error("bad attribute", id, status.message());
@@ -159,7 +162,8 @@ class Validator {
     if (name.empty() || input_.schemas->Find(name) != nullptr) return;
     if (graph_.functions != nullptr && graph_.functions->Find(name) != nullptr) return;
     findings_.Warning("missing function", graph_, id,
-                      absl::StrCat(NodeLabel(graph_.node(id)), ": the library has no function ", Quoted(name), "; steps that call it will fail"));
+                      absl::StrCat(NodeLabel(graph_.node(id)), ": the library has no function ", Quoted(name),
+                                   "; steps that call it will fail"));
   }
 
   bool CheckConstant(NodeId id) {
@@ -170,13 +174,14 @@ class Validator {
       if (literal == nullptr) continue;
       if (!(*literal)->fault.empty()) {
         // Fails only the steps that need it (L12).
-        findings_.Warning("constant", graph_, id, absl::StrCat(NodeLabel(node), ": attribute '", name, "': ", (*literal)->fault),
+        findings_.Warning("constant", graph_, id,
+                          absl::StrCat(NodeLabel(node), ": attribute '", name, "': ", (*literal)->fault),
                           "steps that need this node will fail");
       }
       if ((*literal)->MaterialisedBytes() <= input_.limits.max_literal_bytes) continue;
       Error("constant", id,
-            absl::StrCat("the tensor of attribute '", name, "' takes ", (*literal)->MaterialisedBytes(), " bytes, more than the limit of ",
-                         input_.limits.max_literal_bytes),
+            absl::StrCat("the tensor of attribute '", name, "' takes ", (*literal)->MaterialisedBytes(),
+                         " bytes, more than the limit of ", input_.limits.max_literal_bytes),
             "", absl::StatusCode::kResourceExhausted);
       good = false;
     }
@@ -185,7 +190,8 @@ class Validator {
     const auto* value = std::get_if<TensorLiteralPtr>(node.attrs.Find("value"));
     if (dtype != nullptr && value != nullptr && (*value)->dtype != *dtype) {
       Error("constant", id,
-            absl::StrCat("the attribute 'dtype' says ", TypeText(*dtype), " but the value is of type ", TypeText((*value)->dtype)));
+            absl::StrCat("the attribute 'dtype' says ", TypeText(*dtype), " but the value is of type ",
+                         TypeText((*value)->dtype)));
       good = false;
     }
     return good;
@@ -201,8 +207,8 @@ class Validator {
     num_outputs_ += static_cast<int64_t>(types_.size());
     if (num_outputs_ > kMostOutputs) {
       if (findings_.count("too many outputs") == 0) {
-        Error("too many outputs", id, absl::StrCat("with this node the graph has more than ", kMostOutputs, " outputs"), "",
-              absl::StatusCode::kResourceExhausted);
+        Error("too many outputs", id, absl::StrCat("with this node the graph has more than ", kMostOutputs, " outputs"),
+              "", absl::StatusCode::kResourceExhausted);
       }
       return false;
     }
@@ -232,8 +238,9 @@ class Validator {
     for (absl::string_view other : *texts) {
       if (!absl::ConsumePrefix(&other, "loc:@") || graph_.Find(other) != kNoNode) continue;
       const bool suggest = findings_.count("colocation") < kMostSuggestions;
-      Error("colocation", id, absl::StrCat("it is to be colocated with ", Quoted(other), ", which is not in the graph",
-                                           suggest ? DidYouMean(graph_.NearestNames(other)) : ""));
+      Error("colocation", id,
+            absl::StrCat("it is to be colocated with ", Quoted(other), ", which is not in the graph",
+                         suggest ? DidYouMean(graph_.NearestNames(other)) : ""));
     }
   }
 
@@ -248,18 +255,22 @@ class Validator {
       if (!typed) Error("bad attribute", id, status.message());
     }
     if (typed && static_cast<int>(types_.size()) != node.num_data_inputs) {
-      Error("input count", id, absl::StrCat("the op takes ", types_.size(), types_.size() == 1 ? " input (" : " inputs (", SignatureText(*schema),
-                                            ") but the node has ", node.num_data_inputs));
+      Error("input count", id,
+            absl::StrCat("the op takes ", types_.size(), types_.size() == 1 ? " input (" : " inputs (",
+                         SignatureText(*schema), ") but the node has ", node.num_data_inputs));
       typed = false;
     }
-    for (int32_t i = 0; i < node.num_data_inputs; ++i) CheckDataEdge(id, i, typed ? types_[static_cast<size_t>(i)] : DType::kInvalid);
+    for (int32_t i = 0; i < node.num_data_inputs; ++i)
+      CheckDataEdge(id, i, typed ? types_[static_cast<size_t>(i)] : DType::kInvalid);
   }
 
   static std::string SignatureText(const OpSchema& schema) {
     if (schema.inputs.empty()) return "it has no arguments";
     return absl::StrJoin(schema.inputs, ", ", [](std::string* out, const ArgDecl& arg) {
       absl::StrAppend(out, arg.name, ": ", arg.number_attr.empty() ? "" : absl::StrCat(arg.number_attr, "*"),
-                      !arg.type_list_attr.empty() ? arg.type_list_attr : !arg.type_attr.empty() ? arg.type_attr : DTypeName(arg.type));
+                      !arg.type_list_attr.empty() ? arg.type_list_attr
+                      : !arg.type_attr.empty()    ? arg.type_attr
+                                                  : DTypeName(arg.type));
     });
   }
 
@@ -269,26 +280,30 @@ class Validator {
     if (source.node == kNoNode || !typed_[source.node]) return;
     const Node& producer = graph_.node(source.node);
     if (source.port >= producer.num_outputs()) {
-      Error("port", id, absl::StrCat("input ", index, " is output ", source.port, " of ", NodeLabel(producer), ", which has ",
-                                     producer.num_outputs() == 0 ? "no outputs" : absl::StrCat("only ", producer.num_outputs())));
+      Error("port", id,
+            absl::StrCat("input ", index, " is output ", source.port, " of ", NodeLabel(producer), ", which has ",
+                         producer.num_outputs() == 0 ? "no outputs" : absl::StrCat("only ", producer.num_outputs())));
       return;
     }
     const DType given = producer.output_types[static_cast<size_t>(source.port)];
     if (wanted == DType::kInvalid || given == wanted || RemoveRef(given) == wanted) return;
     if (IsRef(wanted) && RemoveRef(wanted) == given) {
-      Error("reference", id, absl::StrCat("input ", index, " must be a reference (a variable itself) of type ", DTypeName(given), ", but ",
-                                          graph_.EndpointName(source), " (", producer.op, ") is a value"));
+      Error("reference", id,
+            absl::StrCat("input ", index, " must be a reference (a variable itself) of type ", DTypeName(given),
+                         ", but ", graph_.EndpointName(source), " (", producer.op, ") is a value"));
       return;
     }
-    Error("dtype", id, absl::StrCat("input ", index, " must be ", TypeText(wanted), " but ", graph_.EndpointName(source), " (",
-                                    producer.op, ") is ", TypeText(given)));
+    Error("dtype", id,
+          absl::StrCat("input ", index, " must be ", TypeText(wanted), " but ", graph_.EndpointName(source), " (",
+                       producer.op, ") is ", TypeText(given)));
   }
 
   void CheckCycles() {
     if (graph_.TopologicalOrder().ok()) return;
     for (const std::vector<NodeId>& cycle : FindCycles(graph_)) {
       Error("cycle", cycle.front(),
-            absl::StrCat(cycle.size() == 1 ? "it depends on itself: " : absl::StrCat("it is one of ", cycle.size(), " nodes in a cycle: "),
+            absl::StrCat(cycle.size() == 1 ? "it depends on itself: "
+                                           : absl::StrCat("it is one of ", cycle.size(), " nodes in a cycle: "),
                          CycleToString(graph_, cycle)),
             "only an edge from NextIteration to Merge may close a cycle");
     }
@@ -297,14 +312,16 @@ class Validator {
   const ValidateInput& input_;
   Graph& graph_;
   FindingList& findings_;
-  std::vector<bool> typed_;       // output_types of the node are right
-  std::vector<DType> types_;      // reused
+  std::vector<bool> typed_;   // output_types of the node are right
+  std::vector<DType> types_;  // reused
   absl::flat_hash_set<const char*> good_devices_;
   int64_t num_outputs_ = 0;
 };
 
 }  // namespace
 
-void ValidateGraph(const ValidateInput& input, Graph& graph, FindingList& findings) { Validator(input, graph, findings).Run(); }
+void ValidateGraph(const ValidateInput& input, Graph& graph, FindingList& findings) {
+  Validator(input, graph, findings).Run();
+}
 
 }  // namespace thalweg

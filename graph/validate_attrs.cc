@@ -20,22 +20,14 @@ bool Holds(const AttrDecl& decl, const Attr& value) {
 
 bool IsOfKind(const AttrDecl& decl, const Attr& value) {
   switch (decl.kind) {
-    case AttrKind::kInt:
-      return Holds<int64_t>(decl, value);
-    case AttrKind::kFloat:
-      return Holds<float>(decl, value);
-    case AttrKind::kBool:
-      return Holds<bool>(decl, value);
-    case AttrKind::kString:
-      return Holds<std::string>(decl, value);
-    case AttrKind::kType:
-      return Holds<DType>(decl, value);
-    case AttrKind::kTensor:
-      return Holds<TensorLiteralPtr>(decl, value);
-    case AttrKind::kShape:
-      return Holds<std::shared_ptr<const PartialShape>, PartialShape>(decl, value);
-    case AttrKind::kFunc:
-      return Holds<std::shared_ptr<const FunctionRef>, FunctionRef>(decl, value);
+    case AttrKind::kInt: return Holds<int64_t>(decl, value);
+    case AttrKind::kFloat: return Holds<float>(decl, value);
+    case AttrKind::kBool: return Holds<bool>(decl, value);
+    case AttrKind::kString: return Holds<std::string>(decl, value);
+    case AttrKind::kType: return Holds<DType>(decl, value);
+    case AttrKind::kTensor: return Holds<TensorLiteralPtr>(decl, value);
+    case AttrKind::kShape: return Holds<std::shared_ptr<const PartialShape>, PartialShape>(decl, value);
+    case AttrKind::kFunc: return Holds<std::shared_ptr<const FunctionRef>, FunctionRef>(decl, value);
   }
   return false;
 }
@@ -69,19 +61,20 @@ absl::Status CheckMinimum(const AttrDecl& decl, const Attr& value) {
   }
   const auto* number = std::get_if<int64_t>(&value);
   if (number == nullptr || *number >= decl.minimum) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("attribute '", decl.name, "' is ", *number, ", but must be at least ", decl.minimum));
+  return absl::InvalidArgumentError(
+      absl::StrCat("attribute '", decl.name, "' is ", *number, ", but must be at least ", decl.minimum));
 }
 
 absl::Status CheckTypes(const AttrDecl& decl, const Attr& value) {
   for (const DType type : ElementsOf<DType>(value)) {
     if (IsRef(type)) {
-      return absl::InvalidArgumentError(absl::StrCat("attribute '", decl.name, "' is the reference type ", DTypeName(type),
-                                                     "; only value types may be given"));
+      return absl::InvalidArgumentError(absl::StrCat("attribute '", decl.name, "' is the reference type ",
+                                                     DTypeName(type), "; only value types may be given"));
     }
     const auto& allowed = decl.allowed_types;
     if (!allowed.empty() && std::find(allowed.begin(), allowed.end(), type) == allowed.end()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("attribute '", decl.name, "' is ", DTypeName(type), ", but only ", DTypeListString(allowed), " are allowed"));
+      return absl::InvalidArgumentError(absl::StrCat("attribute '", decl.name, "' is ", DTypeName(type), ", but only ",
+                                                     DTypeListString(allowed), " are allowed"));
     }
   }
   return absl::OkStatus();
@@ -92,8 +85,9 @@ absl::Status CheckStrings(const AttrDecl& decl, const Attr& value) {
   if (allowed.empty()) return absl::OkStatus();
   for (const std::string& text : ElementsOf<std::string>(value)) {
     if (std::find(allowed.begin(), allowed.end(), text) != allowed.end()) continue;
-    return absl::InvalidArgumentError(absl::StrCat("attribute '", decl.name, "' is \"", absl::CHexEscape(text.substr(0, 80)),
-                                                   "\", but only \"", absl::StrJoin(allowed, "\", \""), "\" are allowed"));
+    return absl::InvalidArgumentError(absl::StrCat("attribute '", decl.name, "' is \"",
+                                                   absl::CHexEscape(text.substr(0, 80)), "\", but only \"",
+                                                   absl::StrJoin(allowed, "\", \""), "\" are allowed"));
   }
   return absl::OkStatus();
 }
@@ -102,8 +96,8 @@ absl::Status CheckStrings(const AttrDecl& decl, const Attr& value) {
 
 absl::Status CheckAttr(const AttrDecl& decl, const Attr& value) {
   if (!IsOfKind(decl, value)) {
-    return absl::InvalidArgumentError(absl::StrCat("attribute '", decl.name, "' is ", AttrToString(value), " of kind ", AttrKindName(value),
-                                                   ", but the op declares ", decl.KindName()));
+    return absl::InvalidArgumentError(absl::StrCat("attribute '", decl.name, "' is ", AttrToString(value), " of kind ",
+                                                   AttrKindName(value), ", but the op declares ", decl.KindName()));
   }
   THALWEG_RETURN_IF_ERROR(CheckMinimum(decl, value));
   if (decl.kind == AttrKind::kType) return CheckTypes(decl, value);

@@ -49,8 +49,7 @@ bool WireReader::ReadTag(uint32_t* number, WireType* type) {
 
 bool WireReader::ReadPayload(WireField* field) {
   switch (field->type) {
-    case WireType::kVarint:
-      return ReadVarint(&field->value);
+    case WireType::kVarint: return ReadVarint(&field->value);
     case WireType::kFixed64:
     case WireType::kFixed32: {
       const size_t width = field->type == WireType::kFixed64 ? 8 : 4;
@@ -64,16 +63,15 @@ bool WireReader::ReadPayload(WireField* field) {
       uint64_t length = 0;
       if (!ReadVarint(&length)) return false;
       if (length > rest_.size()) {
-        return Truncated(absl::StrCat("field ", field->number, " needs ", length, " bytes but only ", rest_.size(), " are left"));
+        return Truncated(
+            absl::StrCat("field ", field->number, " needs ", length, " bytes but only ", rest_.size(), " are left"));
       }
       field->bytes = rest_.substr(0, length);
       rest_.remove_prefix(length);
       return true;
     }
-    case WireType::kGroup:
-      return SkipGroup(field->number);
-    case WireType::kGroupEnd:
-      break;
+    case WireType::kGroup: return SkipGroup(field->number);
+    case WireType::kGroupEnd: break;
   }
   return Corrupt("the tag before it ends a group that did not begin");
 }
@@ -84,7 +82,8 @@ bool WireReader::SkipGroup(uint32_t number) {
     WireField inner;
     if (!ReadTag(&inner.number, &inner.type)) return false;
     if (inner.type == WireType::kGroup) {
-      if (open.size() == kMaxGroupNesting) return Corrupt(absl::StrCat("groups nest deeper than ", kMaxGroupNesting, " levels"));
+      if (open.size() == kMaxGroupNesting)
+        return Corrupt(absl::StrCat("groups nest deeper than ", kMaxGroupNesting, " levels"));
       open.push_back(inner.number);
     } else if (inner.type == WireType::kGroupEnd) {
       if (inner.number != open.back()) return Corrupt("the tag before it ends another group than the one that is open");

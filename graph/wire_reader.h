@@ -1,8 +1,8 @@
-// Walks the fields of one protobuf message in memory without copying: the level below the generated classes, for reading a
-// graph node by node and for leaving large tensor contents where they are.
+// Walks the fields of one protobuf message in memory without copying: the level below the generated classes, for
+// reading a graph node by node and for leaving large tensor contents where they are.
 //
-// Sizes are 64-bit (a file may exceed what one protobuf message may hold). Every length is checked against what is left.
-// A WireReader borrows its bytes. Not thread-safe.
+// Sizes are 64-bit (a file may exceed what one protobuf message may hold). Every length is checked against what is
+// left. A WireReader borrows its bytes. Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +17,9 @@ enum class WireType : uint8_t { kVarint = 0, kFixed64 = 1, kBytes = 2, kGroup = 
 struct WireField {
   uint32_t number = 0;
   WireType type = WireType::kVarint;
-  uint64_t value = 0;          // of kVarint, kFixed64, kFixed32
-  absl::string_view bytes;     // of kBytes: the content; of kGroup: unspecified
-  absl::string_view encoded;   // the whole field as it stands in the message, tag included
+  uint64_t value = 0;         // of kVarint, kFixed64, kFixed32
+  absl::string_view bytes;    // of kBytes: the content; of kGroup: unspecified
+  absl::string_view encoded;  // the whole field as it stands in the message, tag included
 
   bool Is(uint32_t field_number, WireType field_type) const { return number == field_number && type == field_type; }
 };

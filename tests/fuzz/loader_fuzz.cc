@@ -1,5 +1,5 @@
-// Fuzz target: any bytes, loaded as a graph. Whatever comes, the loader returns; a graph without errors can then be ordered,
-// printed and summarised. (libFuzzer's entry point; run_corpus.cc drives it where there is no libFuzzer.)
+// Fuzz target: any bytes, loaded as a graph. Whatever comes, the loader returns; a graph without errors can then be
+// ordered, printed and summarised. (libFuzzer's entry point; run_corpus.cc drives it where there is no libFuzzer.)
 #include <cstddef>
 #include <cstdint>
 #include <memory>

@@ -27,7 +27,9 @@ std::vector<fs::path> FilesBelow(const fs::path& root) {
   return files;
 }
 
-void Run(const std::string& bytes) { LLVMFuzzerTestOneInput(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()); }
+void Run(const std::string& bytes) {
+  LLVMFuzzerTestOneInput(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
+}
 
 // One to four of: a byte changed, a bit flipped, a piece removed, a piece doubled, the end cut off.
 std::string Garbled(std::string bytes, std::mt19937& random) {
@@ -35,21 +37,11 @@ std::string Garbled(std::string bytes, std::mt19937& random) {
     const size_t at = random() % bytes.size();
     const size_t length = std::min<size_t>(random() % 16 + 1, bytes.size() - at);
     switch (random() % 5) {
-      case 0:
-        bytes[at] = static_cast<char>(random());
-        break;
-      case 1:
-        bytes[at] = static_cast<char>(bytes[at] ^ (1 << random() % 8));
-        break;
-      case 2:
-        bytes.erase(at, length);
-        break;
-      case 3:
-        bytes.insert(at, bytes.substr(at, length));
-        break;
-      case 4:
-        bytes.resize(at);
-        break;
+      case 0: bytes[at] = static_cast<char>(random()); break;
+      case 1: bytes[at] = static_cast<char>(bytes[at] ^ (1 << random() % 8)); break;
+      case 2: bytes.erase(at, length); break;
+      case 3: bytes.insert(at, bytes.substr(at, length)); break;
+      case 4: bytes.resize(at); break;
     }
   }
   return bytes;

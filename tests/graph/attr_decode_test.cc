@@ -17,13 +17,27 @@ AttrValue Message(const std::string& text) {
 
 TEST(AttrDecode, EveryKindSurvivesTheRoundTrip) {
   for (const char* text :
-       {"", "s: 'text\\000\\377'", "i: -9223372036854775808", "f: 1.5", "b: true", "type: DT_HALF", "shape { }", "shape { unknown_rank: true }",
-        "shape { dim { size: 2 } dim { size: -1 } }", "placeholder: 'T'", "list { }", "list { s: 'a' s: '' }", "list { i: [1, -2] }",
-        "list { f: [0.5, -0.0] }", "list { b: [true, false] }", "list { type: [DT_FLOAT, DT_RESOURCE] }",
+       {"",
+        "s: 'text\\000\\377'",
+        "i: -9223372036854775808",
+        "f: 1.5",
+        "b: true",
+        "type: DT_HALF",
+        "shape { }",
+        "shape { unknown_rank: true }",
+        "shape { dim { size: 2 } dim { size: -1 } }",
+        "placeholder: 'T'",
+        "list { }",
+        "list { s: 'a' s: '' }",
+        "list { i: [1, -2] }",
+        "list { f: [0.5, -0.0] }",
+        "list { b: [true, false] }",
+        "list { type: [DT_FLOAT, DT_RESOURCE] }",
         "list { shape { dim { size: 1 } } shape { unknown_rank: true } }",
         "func { name: 'f' attr { key: 'T' value { type: DT_INT32 } } attr { key: 'g' value { func { name: 'g' } } } }",
         "list { func { name: 'f' } func { name: 'g' attr { key: 'n' value { i: 3 } } } }",
-        "tensor { dtype: DT_INT32 tensor_shape { dim { size: 2 } } tensor_content: '\\001\\000\\000\\000\\002\\000\\000\\000' }",
+        "tensor { dtype: DT_INT32 tensor_shape { dim { size: 2 } } tensor_content: "
+        "'\\001\\000\\000\\000\\002\\000\\000\\000' }",
         "tensor { dtype: DT_STRING tensor_shape { dim { size: 2 } } string_val: 'a' string_val: 'bc' }",
         "tensor { dtype: DT_FLOAT tensor_shape { dim { size: 5 } } float_val: 7 }",
         "list { tensor { dtype: DT_BOOL tensor_shape { } tensor_content: '\\001' } }"}) {
@@ -32,7 +46,8 @@ TEST(AttrDecode, EveryKindSurvivesTheRoundTrip) {
     ASSERT_TRUE(attr.ok()) << text << attr.status();
     AttrValue again;
     EncodeAttr(*attr, &again);
-    EXPECT_TRUE(google::protobuf::util::MessageDifferencer::Equals(message, again)) << text << "\n" << again.DebugString();
+    EXPECT_TRUE(google::protobuf::util::MessageDifferencer::Equals(message, again)) << text << "\n"
+                                                                                    << again.DebugString();
 
     const absl::StatusOr<Attr> from_bytes = DecodeAttrBytes(message.SerializeAsString(), nullptr, 100);
     ASSERT_TRUE(from_bytes.ok()) << text;
@@ -54,14 +69,16 @@ TEST(AttrDecode, RefusesWhatCannotBe) {
 
 TEST(AttrDecode, OnlyLargeContentsAreReferenced) {
   for (const int size : {16, 8192}) {
-    AttrValue message = Message("tensor { dtype: DT_UINT8 tensor_shape { dim { size: " + std::to_string(size) + " } } }");
+    AttrValue message =
+        Message("tensor { dtype: DT_UINT8 tensor_shape { dim { size: " + std::to_string(size) + " } } }");
     message.mutable_tensor()->set_tensor_content(std::string(size, 'v'));
     const auto bytes = std::make_shared<std::string>(message.SerializeAsString());
     const absl::StatusOr<Attr> attr = DecodeAttrBytes(*bytes, bytes, 100);
     ASSERT_TRUE(attr.ok()) << attr.status();
     const TensorLiteral& literal = *std::get<TensorLiteralPtr>(*attr);
     EXPECT_EQ(literal.content, std::string(size, 'v'));
-    const bool referenced = literal.content.data() >= bytes->data() && literal.content.data() < bytes->data() + bytes->size();
+    const bool referenced =
+        literal.content.data() >= bytes->data() && literal.content.data() < bytes->data() + bytes->size();
     EXPECT_EQ(referenced, size == 8192);
   }
 }
@@ -91,7 +108,7 @@ TEST(AttrDecode, PackedFloatsAreReferencedWhereTheyStand) {
   AttrValue joined;
   ASSERT_TRUE(joined.mutable_tensor()->ParseFromString(tensor));
   std::string attr_bytes(1, '\x42');
-  for (size_t rest = tensor.size(); ; rest >>= 7) {
+  for (size_t rest = tensor.size();; rest >>= 7) {
     attr_bytes.push_back(static_cast<char>(rest > 127 ? (rest & 127) | 128 : rest));
     if (rest <= 127) break;
   }

@@ -19,14 +19,16 @@ std::shared_ptr<const FunctionDef> Function(const std::string& text) {
 
 TEST(FunctionLibrary, SignaturesAreDeclarations) {
   FunctionLibrary library;
-  ASSERT_TRUE(library
-                  .Add(Function("signature { name: 'f' is_stateful: true"
-                                " input_arg { name: 'a' type: DT_FLOAT } input_arg { name: 'b' type_attr: 'T' number_attr: 'N' }"
-                                " input_arg { name: 'c' type_list_attr: 'Tc' } output_arg { name: 'o' type: DT_INT32 is_ref: true }"
-                                " attr { name: 'T' type: 'type' allowed_values { list { type: [DT_FLOAT, DT_INT32] } } }"
-                                " attr { name: 'N' type: 'int' has_minimum: true minimum: 2 default_value { i: 2 } }"
-                                " attr { name: 'Tc' type: 'list(type)' } }"))
-                  .ok());
+  ASSERT_TRUE(
+      library
+          .Add(Function(
+              "signature { name: 'f' is_stateful: true"
+              " input_arg { name: 'a' type: DT_FLOAT } input_arg { name: 'b' type_attr: 'T' number_attr: 'N' }"
+              " input_arg { name: 'c' type_list_attr: 'Tc' } output_arg { name: 'o' type: DT_INT32 is_ref: true }"
+              " attr { name: 'T' type: 'type' allowed_values { list { type: [DT_FLOAT, DT_INT32] } } }"
+              " attr { name: 'N' type: 'int' has_minimum: true minimum: 2 default_value { i: 2 } }"
+              " attr { name: 'Tc' type: 'list(type)' } }"))
+          .ok());
   const OpSchema* signature = library.Signature("f");
   ASSERT_NE(signature, nullptr);
   EXPECT_TRUE(signature->stateful);
@@ -49,7 +51,8 @@ TEST(FunctionLibrary, G16EqualFunctionsMayBeAddedAgainOthersNot) {
   FunctionLibrary library;
   EXPECT_TRUE(library.Add(Function("signature { name: 'f' }")).ok());
   EXPECT_TRUE(library.Add(Function("signature { name: 'f' }")).ok());
-  EXPECT_EQ(library.Add(Function("signature { name: 'f' is_stateful: true }")).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(library.Add(Function("signature { name: 'f' is_stateful: true }")).code(),
+            absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(library.size(), 1u);
   EXPECT_TRUE(library.SetGradient("f", "df").ok());
   EXPECT_TRUE(library.SetGradient("f", "df").ok());
@@ -59,12 +62,15 @@ TEST(FunctionLibrary, G16EqualFunctionsMayBeAddedAgainOthersNot) {
 }
 
 TEST(FunctionLibrary, MalformedSignaturesAreRefused) {
-  for (const char* text : {"signature { }", "signature { name: 'f' attr { name: 'T' type: 'type' } attr { name: 'T' type: 'type' } }",
-                           "signature { name: 'f' attr { name: 'T' type: 'colour' } }", "signature { name: 'f' attr { name: 'T' type: 'list(int' } }",
-                           "signature { name: 'f' input_arg { name: 'a' } }", "signature { name: 'f' input_arg { name: 'a' type_attr: 'T' } }",
-                           "signature { name: 'f' input_arg { name: 'a' type: DT_INT32 number_attr: 'N' } }",
-                           "signature { name: 'f' input_arg { name: 'a' type: DT_INT32 } input_arg { name: 'a' type: DT_INT32 } }",
-                           "signature { name: 'f' attr { name: 'T' type: 'type' default_value { type: DT_INVALID } } }"}) {
+  for (const char* text :
+       {"signature { }", "signature { name: 'f' attr { name: 'T' type: 'type' } attr { name: 'T' type: 'type' } }",
+        "signature { name: 'f' attr { name: 'T' type: 'colour' } }",
+        "signature { name: 'f' attr { name: 'T' type: 'list(int' } }",
+        "signature { name: 'f' input_arg { name: 'a' } }",
+        "signature { name: 'f' input_arg { name: 'a' type_attr: 'T' } }",
+        "signature { name: 'f' input_arg { name: 'a' type: DT_INT32 number_attr: 'N' } }",
+        "signature { name: 'f' input_arg { name: 'a' type: DT_INT32 } input_arg { name: 'a' type: DT_INT32 } }",
+        "signature { name: 'f' attr { name: 'T' type: 'type' default_value { type: DT_INVALID } } }"}) {
     FunctionLibrary library;
     EXPECT_EQ(library.Add(Function(text)).code(), absl::StatusCode::kInvalidArgument) << text;
   }

@@ -9,7 +9,9 @@ namespace {
 
 TEST(GraphBuilder, WhatIsBuiltLoads) {
   GraphBuilder b;
-  EXPECT_EQ(b.AddNode("Placeholder", "x", {}, {{"dtype", DType::kFloat32}, {"shape", MakeShapeAttr(PartialShape::UnknownOfRank(1))}}), "x");
+  EXPECT_EQ(b.AddNode("Placeholder", "x", {},
+                      {{"dtype", DType::kFloat32}, {"shape", MakeShapeAttr(PartialShape::UnknownOfRank(1))}}),
+            "x");
   auto two = std::make_shared<TensorLiteral>();
   two->dtype = DType::kFloat32;
   b.AddConstant("two", two);

@@ -13,7 +13,8 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 // A node without declaration: enough where only names and edges matter.
-NodeId AddPlain(Graph& graph, const std::string& name, const std::string& op, std::vector<Endpoint> inputs, int outputs = 1) {
+NodeId AddPlain(Graph& graph, const std::string& name, const std::string& op, std::vector<Endpoint> inputs,
+                int outputs = 1) {
   Node node;
   node.name = name;
   node.op = op;
@@ -26,9 +27,11 @@ NodeId AddPlain(Graph& graph, const std::string& name, const std::string& op, st
 
 TEST(Graph, ToStringShowsEveryPart) {
   const Graph graph = LoadGood(
-      "node { name: 'y' op: 'Add' input: 'x' input: 's:1' input: '^go' device: '/device:CPU:0' attr { key: 'T' value { type: DT_FLOAT } } }\n" +
+      "node { name: 'y' op: 'Add' input: 'x' input: 's:1' input: '^go' device: '/device:CPU:0' attr { key: 'T' value { "
+      "type: DT_FLOAT } } }\n" +
       PlaceholderText("x", "DT_FLOAT", "dim { size: 2 } dim { size: -1 }") + PlaceholderText("p", "DT_BOOL") +
-      "node { name: 's' op: 'Switch' input: 'x' input: 'p' attr { key: 'T' value { type: DT_FLOAT } } } node { name: 'go' op: 'NoOp' }");
+      "node { name: 's' op: 'Switch' input: 'x' input: 'p' attr { key: 'T' value { type: DT_FLOAT } } } node { name: "
+      "'go' op: 'NoOp' }");
   EXPECT_EQ(graph.ToString(), R"(y = Add(x:0, s:1, ^go) [T=float32] @/device:CPU:0
 x = Placeholder() [dtype=float32, shape=[2,?]]
 p = Placeholder() [dtype=bool]
@@ -99,10 +102,12 @@ TEST(Graph, ControlEdgesAreAddedOnce) {
 
 TEST(Graph, OrderKeepsTopologicalIdsAndSortsOthers) {
   Graph sorted;
-  for (int i = 0; i < 5; ++i) AddPlain(sorted, std::to_string(i), "Neg", i == 0 ? std::vector<Endpoint>{} : std::vector<Endpoint>{{i - 1, 0}});
+  for (int i = 0; i < 5; ++i)
+    AddPlain(sorted, std::to_string(i), "Neg", i == 0 ? std::vector<Endpoint>{} : std::vector<Endpoint>{{i - 1, 0}});
   EXPECT_THAT(*sorted.TopologicalOrder(), ElementsAre(0, 1, 2, 3, 4));
   Graph reversed;
-  for (int i = 0; i < 5; ++i) AddPlain(reversed, std::to_string(i), "Neg", i == 4 ? std::vector<Endpoint>{} : std::vector<Endpoint>{{i + 1, 0}});
+  for (int i = 0; i < 5; ++i)
+    AddPlain(reversed, std::to_string(i), "Neg", i == 4 ? std::vector<Endpoint>{} : std::vector<Endpoint>{{i + 1, 0}});
   EXPECT_THAT(*reversed.TopologicalOrder(), ElementsAre(4, 3, 2, 1, 0));
 }
 
@@ -134,7 +139,8 @@ TEST(Graph, Rule25OrderOfALongChainNeedsNoStack) {
   constexpr int kNodes = 300'000;
   graph.Reserve(kNodes);
   for (int i = 0; i < kNodes; ++i) {
-    AddPlain(graph, "n" + std::to_string(i), "Neg", i + 1 == kNodes ? std::vector<Endpoint>{} : std::vector<Endpoint>{{i + 1, 0}});
+    AddPlain(graph, "n" + std::to_string(i), "Neg",
+             i + 1 == kNodes ? std::vector<Endpoint>{} : std::vector<Endpoint>{{i + 1, 0}});
   }
   const auto order = graph.TopologicalOrder();
   ASSERT_TRUE(order.ok());
@@ -190,7 +196,8 @@ TEST(Graph, ParseEndpoint) {
 
 TEST(Graph, NearestNamesPutsFewEditsFirst) {
   Graph graph;
-  for (const char* name : {"double", "dobule_more", "triple", "other/duoble", "dubble"}) AddPlain(graph, name, "NoOp", {});
+  for (const char* name : {"double", "dobule_more", "triple", "other/duoble", "dubble"})
+    AddPlain(graph, name, "NoOp", {});
   EXPECT_THAT(graph.NearestNames("duoble"), ElementsAre("double", "dubble", "other/duoble"));
   EXPECT_TRUE(graph.NearestNames("something_else_entirely").empty());
 }

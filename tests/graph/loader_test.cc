@@ -44,7 +44,8 @@ void ExpectFault(const std::string& text, const std::string& kind_and_node, cons
 const std::string kX = PlaceholderText("x");
 
 TEST(Loader, TextAndBinaryGiveTheSameGraph) {
-  const std::string text = UnaryText("z", "Neg", "y") + UnaryText("y", "Neg", "x") + kX + "versions { producer: 1286 bad_consumers: 3 }";
+  const std::string text =
+      UnaryText("z", "Neg", "y") + UnaryText("y", "Neg", "x") + kX + "versions { producer: 1286 bad_consumers: 3 }";
   const Graph from_text = LoadGood(text);
   const absl::StatusOr<LoadResult> from_binary = LoadBytes(ToBinary(text));
   ASSERT_TRUE(from_binary.ok()) << from_binary.status();
@@ -56,13 +57,14 @@ TEST(Loader, TextAndBinaryGiveTheSameGraph) {
 }
 
 TEST(Loader, SevenFaultsOfSevenKindsAreSevenFindings) {
-  const std::string text = kX + UnaryText("a", "Negg", "x") + UnaryText("b", "Neg", "x", "DT_STRING") + UnaryText("c", "Neg", "nowhere") +
-                           "node { name: 'd' op: 'Neg' input: 'x' }\n" + UnaryText("e", "Neg", "x:7") + UnaryText("f", "Neg", "x", "DT_INT32") +
+  const std::string text = kX + UnaryText("a", "Negg", "x") + UnaryText("b", "Neg", "x", "DT_STRING") +
+                           UnaryText("c", "Neg", "nowhere") + "node { name: 'd' op: 'Neg' input: 'x' }\n" +
+                           UnaryText("e", "Neg", "x:7") + UnaryText("f", "Neg", "x", "DT_INT32") +
                            UnaryText("g", "Neg", "h") + UnaryText("h", "Neg", "g");
   const absl::StatusOr<LoadResult> loaded = LoadText(text);
   ASSERT_TRUE(loaded.ok()) << loaded.status();
-  EXPECT_THAT(Kinds(*loaded), ElementsAre("unknown op(a)", "bad attribute(b)", "missing input(c)", "missing attribute(d)", "port(e)",
-                                          "dtype(f)", "cycle(g)"));
+  EXPECT_THAT(Kinds(*loaded), ElementsAre("unknown op(a)", "bad attribute(b)", "missing input(c)",
+                                          "missing attribute(d)", "port(e)", "dtype(f)", "cycle(g)"));
   EXPECT_EQ(loaded->status().code(), absl::StatusCode::kNotFound) << "the code of the first fault in file order";
   for (const char* node : {"'a'", "'b'", "'c'", "'d'", "'e'", "'f'", "'g'"}) {
     EXPECT_THAT(std::string(loaded->status().message()), HasSubstr(node));
@@ -70,29 +72,32 @@ TEST(Loader, SevenFaultsOfSevenKindsAreSevenFindings) {
 }
 
 TEST(Loader, G1BadNames) {
-  for (const char* name : {"has space", "^caret", "col:on", "-dash", "/slash", "_under", "a?", "a>", ">a", "a>>b", "\\303\\244", "a\\000b"}) {
+  for (const char* name : {"has space", "^caret", "col:on", "-dash", "/slash", "_under", "a?", "a>", ">a", "a>>b",
+                           "\\303\\244", "a\\000b"}) {
     const absl::StatusOr<LoadResult> loaded = LoadText(std::string("node { name: '") + name + "' op: 'NoOp' }");
     ASSERT_TRUE(loaded.ok()) << loaded.status();
     ASSERT_EQ(loaded->findings.size(), 1u) << name;
     EXPECT_EQ(loaded->findings[0].kind, "bad name") << name;
   }
   ExpectFault("node { op: 'NoOp' }", "bad name()", {"node number 1", "NoOp"});
-  for (const char* name : {"a", "A.b-c_d/e", "0", ".", "a>b", "1/2>3"}) LoadGood(std::string("node { name: '") + name + "' op: 'NoOp' }");
+  for (const char* name : {"a", "A.b-c_d/e", "0", ".", "a>b", "1/2>3"})
+    LoadGood(std::string("node { name: '") + name + "' op: 'NoOp' }");
 }
 
-TEST(Loader, G2DuplicateName) {
-  ExpectFault(kX + UnaryText("x", "Neg", "x"), "duplicate name(x)", {"Placeholder"});
-}
+TEST(Loader, G2DuplicateName) { ExpectFault(kX + UnaryText("x", "Neg", "x"), "duplicate name(x)", {"Placeholder"}); }
 
 TEST(Loader, G3UnknownOpsAreToldApart) {
-  ExpectFault(kX + UnaryText("y", "Negg", "x"), "unknown op(y)", {"Negg", "did you mean 'Neg'"}, absl::StatusCode::kNotFound);
+  ExpectFault(kX + UnaryText("y", "Negg", "x"), "unknown op(y)", {"Negg", "did you mean 'Neg'"},
+              absl::StatusCode::kNotFound);
   ExpectFault(kX + UnaryText("y", "Cholesky", "x"), "unknown op(y)", {"TensorFlow"}, absl::StatusCode::kUnimplemented);
   ExpectFault("node { name: 'n' }", "unknown op(n)", {"does not say"});
 }
 
 TEST(Loader, G4G5G6EdgeTexts) {
-  ExpectFault(kX + "node { name: 'z' op: 'Neg' input: '^x' input: 'x' attr { key: 'T' value { type: DT_FLOAT } } }", "input order(z)", {"'x'"});
-  ExpectFault(kX + UnaryText("y", "Neg", "x") + "node { name: 'z' op: 'NoOp' input: '^y:0' }", "bad input(z)", {"^y:0", "no port"});
+  ExpectFault(kX + "node { name: 'z' op: 'Neg' input: '^x' input: 'x' attr { key: 'T' value { type: DT_FLOAT } } }",
+              "input order(z)", {"'x'"});
+  ExpectFault(kX + UnaryText("y", "Neg", "x") + "node { name: 'z' op: 'NoOp' input: '^y:0' }", "bad input(z)",
+              {"^y:0", "no port"});
   ExpectFault(kX + UnaryText("z", "Neg", "xx"), "missing input(z)", {"'xx'", "did you mean 'x'"});
   ExpectFault("node { name: 'z' op: 'NoOp' input: '^ghost' }", "missing input(z)", {"control input", "ghost"});
   ExpectFault(kX + UnaryText("z", "Neg", ""), "bad input(z)", {"names no node"});
@@ -110,17 +115,20 @@ TEST(Loader, G7PortOutOfRange) {
 }
 
 TEST(Loader, G8InputCount) {
-  ExpectFault(kX + "node { name: 'z' op: 'Neg' input: 'x' input: 'x' attr { key: 'T' value { type: DT_FLOAT } } }", "input count(z)",
-              {"takes 1 input", "has 2"});
-  ExpectFault(kX + "node { name: 'z' op: 'AddN' input: 'x' attr { key: 'T' value { type: DT_FLOAT } } attr { key: 'N' value { i: 3 } } }",
+  ExpectFault(kX + "node { name: 'z' op: 'Neg' input: 'x' input: 'x' attr { key: 'T' value { type: DT_FLOAT } } }",
+              "input count(z)", {"takes 1 input", "has 2"});
+  ExpectFault(kX + "node { name: 'z' op: 'AddN' input: 'x' attr { key: 'T' value { type: DT_FLOAT } } attr { key: 'N' "
+                   "value { i: 3 } } }",
               "input count(z)", {"takes 3 inputs", "N*T", "has 1"});
 }
 
 TEST(Loader, G9UndeclaredAttributesAreDroppedWithARemark) {
-  const absl::StatusOr<LoadResult> loaded = LoadText(
-      kX + "node { name: 'y' op: 'Neg' input: 'x' attr { key: 'T' value { type: DT_FLOAT } } attr { key: 'newer' value { b: false } }"
-           " attr { key: '_hint' value { i: 3 } } }" +
-      "node { name: 'z' op: 'Neg' input: 'x' attr { key: 'T' value { type: DT_FLOAT } } attr { key: 'mode' value { s: 'fast' } } }");
+  const absl::StatusOr<LoadResult> loaded = LoadText(kX +
+                                                     "node { name: 'y' op: 'Neg' input: 'x' attr { key: 'T' value { "
+                                                     "type: DT_FLOAT } } attr { key: 'newer' value { b: false } }"
+                                                     " attr { key: '_hint' value { i: 3 } } }" +
+                                                     "node { name: 'z' op: 'Neg' input: 'x' attr { key: 'T' value { "
+                                                     "type: DT_FLOAT } } attr { key: 'mode' value { s: 'fast' } } }");
   ASSERT_TRUE(loaded.ok() && loaded->status().ok()) << loaded.status();
   EXPECT_THAT(Kinds(*loaded, Finding::Severity::kNote), ElementsAre("unknown attribute(y)"));
   EXPECT_THAT(Kinds(*loaded, Finding::Severity::kWarning), ElementsAre("unknown attribute(z)"));
@@ -129,7 +137,9 @@ TEST(Loader, G9UndeclaredAttributesAreDroppedWithARemark) {
 }
 
 TEST(Loader, G10AttributesAgainstTheirDeclaration) {
-  const std::string pad = "node { name: 'p' op: 'Pad' input: 'x' attr { key: 'padding' value { s: '%s' } } attr { key: 'strides' value { list { %s } } } %s }";
+  const std::string pad =
+      "node { name: 'p' op: 'Pad' input: 'x' attr { key: 'padding' value { s: '%s' } } attr { key: 'strides' value { "
+      "list { %s } } } %s }";
   const auto text = [&pad](const char* padding, const char* strides, const char* more) {
     char buffer[500];
     std::snprintf(buffer, sizeof(buffer), pad.c_str(), padding, strides, more);
@@ -140,9 +150,12 @@ TEST(Loader, G10AttributesAgainstTheirDeclaration) {
   ExpectFault(text("SAME", "i: [1, 1, 1]", ""), "bad attribute(p)", {"strides", "3", "at least 4"});
   ExpectFault(text("SAME", "f: [1, 1, 1, 1]", ""), "bad attribute(p)", {"list(float)", "list(int)"});
   ExpectFault(text("SAME", "", ""), "bad attribute(p)", {"0 entries"});
-  ExpectFault(text("SAME", "i: [1, 1, 1, 1]", "attr { key: 'on' value { i: 1 } }"), "bad attribute(p)", {"int", "bool"});
-  ExpectFault(text("SAME", "i: [1, 1, 1, 1]", "attr { key: 'rate' value { } }"), "bad attribute(p)", {"nothing", "float"});
-  ExpectFault(text("SAME", "i: [1, 1, 1, 1]", "attr { key: 'rate' value { placeholder: 'r' } }"), "bad attribute(p)", {"placeholder"});
+  ExpectFault(text("SAME", "i: [1, 1, 1, 1]", "attr { key: 'on' value { i: 1 } }"), "bad attribute(p)",
+              {"int", "bool"});
+  ExpectFault(text("SAME", "i: [1, 1, 1, 1]", "attr { key: 'rate' value { } }"), "bad attribute(p)",
+              {"nothing", "float"});
+  ExpectFault(text("SAME", "i: [1, 1, 1, 1]", "attr { key: 'rate' value { placeholder: 'r' } }"), "bad attribute(p)",
+              {"placeholder"});
   ExpectFault(kX + UnaryText("z", "Neg", "x", "DT_STRING"), "bad attribute(z)", {"string", "float32"});
   ExpectFault(kX + UnaryText("z", "Identity", "x", "DT_FLOAT_REF"), "bad attribute(z)", {"reference"});
   ExpectFault(kX + UnaryText("z", "Identity", "x", "DT_INVALID"), "bad attribute(z)", {"DT_INVALID"});
@@ -151,15 +164,20 @@ TEST(Loader, G10AttributesAgainstTheirDeclaration) {
 }
 
 TEST(Loader, G11CountsAreBoundedBeforeArraysAreSized) {
-  const std::string split = "node { name: 'd' op: 'Placeholder' attr { key: 'dtype' value { type: DT_INT32 } } } node { name: 's' op: 'Split' input: 'd' input: 'x' attr { key: 'T' value { type: DT_FLOAT } } attr { key: 'num_split' value { i: ";
+  const std::string split =
+      "node { name: 'd' op: 'Placeholder' attr { key: 'dtype' value { type: DT_INT32 } } } node { name: 's' op: "
+      "'Split' input: 'd' input: 'x' attr { key: 'T' value { type: DT_FLOAT } } attr { key: 'num_split' value { i: ";
   ExpectFault(kX + split + "2147483647 } } }", "bad attribute(s)", {"num_split", "2147483647"});
   ExpectFault(kX + split + "-1 } } }", "bad attribute(s)", {"num_split", "-1"});
 }
 
 TEST(Loader, G12TypesAndReferences) {
   ExpectFault(PlaceholderText("i", "DT_INT32") + UnaryText("z", "Neg", "i"), "dtype(z)", {"i:0", "int32", "float32"});
-  const std::string variable = "node { name: 'v' op: 'VariableV2' attr { key: 'dtype' value { type: DT_FLOAT } } attr { key: 'shape' value { shape { } } } }";
-  const std::string assign = "node { name: 'a' op: 'Assign' input: '%' input: 'x' attr { key: 'T' value { type: DT_FLOAT } } }";
+  const std::string variable =
+      "node { name: 'v' op: 'VariableV2' attr { key: 'dtype' value { type: DT_FLOAT } } attr { key: 'shape' value { "
+      "shape { } } } }";
+  const std::string assign =
+      "node { name: 'a' op: 'Assign' input: '%' input: 'x' attr { key: 'T' value { type: DT_FLOAT } } }";
   const auto assign_to = [&assign](const char* name) { return std::string(assign).replace(assign.find('%'), 1, name); };
   LoadGood(kX + variable + assign_to("v"));
   LoadGood(variable + UnaryText("read", "Neg", "v"));
@@ -167,14 +185,17 @@ TEST(Loader, G12TypesAndReferences) {
 }
 
 TEST(Loader, G13Cycles) {
-  ExpectFault("node { name: 'p' op: 'NoOp' input: '^q' } node { name: 'q' op: 'NoOp' input: '^p' }", "cycle(p)", {"p -> q -> p"});
+  ExpectFault("node { name: 'p' op: 'NoOp' input: '^q' } node { name: 'q' op: 'NoOp' input: '^p' }", "cycle(p)",
+              {"p -> q -> p"});
   ExpectFault("node { name: 's' op: 'NoOp' input: '^s' }", "cycle(s)", {"itself"});
   const std::string t = " attr { key: 'T' value { type: DT_FLOAT } } ";
-  const std::string loop = kX + "node { name: 'm' op: 'Merge' input: 'x' input: '%' attr { key: 'N' value { i: 2 } }" + t + "}";
+  const std::string loop =
+      kX + "node { name: 'm' op: 'Merge' input: 'x' input: '%' attr { key: 'N' value { i: 2 } }" + t + "}";
   const auto loop_from = [&loop](const char* name) { return std::string(loop).replace(loop.find('%'), 1, name); };
   LoadGood(loop_from("n") + UnaryText("n", "NextIteration", "m"));
   ExpectFault(loop_from("n") + UnaryText("n", "Identity", "m"), "cycle(m)", {"m -> n -> m"});
-  ExpectFault(kX + "node { name: 'a' op: 'Add' input: 'x' input: 'n'" + t + "}" + UnaryText("n", "NextIteration", "a"), "cycle(a)", {"NextIteration"});
+  ExpectFault(kX + "node { name: 'a' op: 'Add' input: 'x' input: 'n'" + t + "}" + UnaryText("n", "NextIteration", "a"),
+              "cycle(a)", {"NextIteration"});
 }
 
 TEST(Loader, G14Versions) {
@@ -190,8 +211,11 @@ TEST(Loader, G15DeprecatedOps) {
 }
 
 TEST(Loader, G28DeviceTexts) {
-  const auto with_device = [](const std::string& device) { return "node { name: 'n' op: 'NoOp' device: '" + device + "' }"; };
-  for (const char* good : {"", "/", "/device:CPU:0", "/cpu:0", "/job:localhost", "/device:GPU:*", "/job:a/replica:0/task:3/device:CPU:7"}) {
+  const auto with_device = [](const std::string& device) {
+    return "node { name: 'n' op: 'NoOp' device: '" + device + "' }";
+  };
+  for (const char* good : {"", "/", "/device:CPU:0", "/cpu:0", "/job:localhost", "/device:GPU:*",
+                           "/job:a/replica:0/task:3/device:CPU:7"}) {
     LoadGood(with_device(good));
   }
   for (const char* bad : {"/device:CPU:zero", "cpu 0", "/job:a/task", "/device:CPU:-1", "@x", "/gpu"}) {
@@ -209,11 +233,13 @@ TEST(Loader, ColocationWithAnUnknownNode) {
 }
 
 std::string ConstText(const std::string& tensor, const std::string& dtype = "DT_FLOAT") {
-  return "node { name: 'c' op: 'Const' attr { key: 'dtype' value { type: " + dtype + " } } attr { key: 'value' value { tensor { " + tensor + " } } } }";
+  return "node { name: 'c' op: 'Const' attr { key: 'dtype' value { type: " + dtype +
+         " } } attr { key: 'value' value { tensor { " + tensor + " } } } }";
 }
 
 TEST(Loader, L12ConstantsOfTheWrongLengthFailWhereTheyAreNeeded) {
-  const absl::StatusOr<LoadResult> loaded = LoadText(ConstText("dtype: DT_FLOAT tensor_content: 'abc' tensor_shape { dim { size: 2 } }"));
+  const absl::StatusOr<LoadResult> loaded =
+      LoadText(ConstText("dtype: DT_FLOAT tensor_content: 'abc' tensor_shape { dim { size: 2 } }"));
   ASSERT_TRUE(loaded.ok() && loaded->status().ok()) << loaded.status();
   EXPECT_THAT(Kinds(*loaded, Finding::Severity::kWarning), ElementsAre("constant(c)"));
 }
@@ -221,12 +247,14 @@ TEST(Loader, L12ConstantsOfTheWrongLengthFailWhereTheyAreNeeded) {
 TEST(Loader, Rule24ConstantsThatAreWrongInThemselves) {
   ExpectFault(ConstText("dtype: DT_DOUBLE double_val: 1"), "constant(c)", {"float", "double"});
   ExpectFault(ConstText("dtype: DT_FLOAT tensor_shape { dim { size: -1 } }"), "bad attribute(c)", {"value", "-1"});
-  ExpectFault(ConstText("dtype: DT_FLOAT tensor_shape { dim { size: 1099511627776 } dim { size: 1099511627776 } } float_val: 1"),
-              "bad attribute(c)", {"value"});
+  ExpectFault(
+      ConstText(
+          "dtype: DT_FLOAT tensor_shape { dim { size: 1099511627776 } dim { size: 1099511627776 } } float_val: 1"),
+      "bad attribute(c)", {"value"});
   ExpectFault(ConstText("dtype: 9999"), "bad attribute(c)", {"9999"});
   ExpectFault(ConstText("dtype: DT_FLOAT_REF", "DT_FLOAT_REF"), "bad attribute(c)", {"reference"});
-  ExpectFault(ConstText("dtype: DT_FLOAT tensor_shape { dim { size: 1000000000000 } } float_val: 1"), "constant(c)", {"4000000000000 bytes"},
-              absl::StatusCode::kResourceExhausted);
+  ExpectFault(ConstText("dtype: DT_FLOAT tensor_shape { dim { size: 1000000000000 } } float_val: 1"), "constant(c)",
+              {"4000000000000 bytes"}, absl::StatusCode::kResourceExhausted);
 }
 
 TEST(Loader, RepeatedControlInputsCountOnce) {
@@ -240,13 +268,15 @@ TEST(Loader, RepeatedControlInputsCountOnce) {
 }
 
 TEST(Loader, StaticShapesThatContradictAreRefused) {
-  ExpectFault(PlaceholderText("a", "DT_FLOAT", "dim { size: 2 }") + PlaceholderText("b", "DT_FLOAT", "dim { size: 3 }") +
+  ExpectFault(PlaceholderText("a", "DT_FLOAT", "dim { size: 2 }") +
+                  PlaceholderText("b", "DT_FLOAT", "dim { size: 3 }") +
                   "node { name: 's' op: 'Add' input: 'a' input: 'b' attr { key: 'T' value { type: DT_FLOAT } } }",
               "shape(s)", {"[2]", "[3]"});
 }
 
 const char kFunction[] =
-    "library { function { signature { name: 'Twice' input_arg { name: 'x' type_attr: 'T' } output_arg { name: 'y' type_attr: 'T' }"
+    "library { function { signature { name: 'Twice' input_arg { name: 'x' type_attr: 'T' } output_arg { name: 'y' "
+    "type_attr: 'T' }"
     " attr { name: 'T' type: 'type' } } ret { key: 'y' value: 'd:z:0' }"
     " node_def { name: 'd' op: 'Add' input: 'x' input: 'x' attr { key: 'T' value { placeholder: 'T' } } } } }\n";
 
@@ -274,7 +304,8 @@ TEST(Loader, MalformedSignaturesAreRefused) {
 
 TEST(Loader, L4MissingFunctionsAreAWarning) {
   const absl::StatusOr<LoadResult> loaded = LoadText(
-      "node { name: 'p' op: 'PartitionedCall' attr { key: 'Tin' value { list { } } } attr { key: 'Tout' value { list { } } }"
+      "node { name: 'p' op: 'PartitionedCall' attr { key: 'Tin' value { list { } } } attr { key: 'Tout' value { list { "
+      "} } }"
       " attr { key: 'f' value { func { name: 'Gone' } } } }");
   ASSERT_TRUE(loaded.ok() && loaded->status().ok()) << loaded.status();
   EXPECT_THAT(Kinds(*loaded, Finding::Severity::kWarning), ElementsAre("missing function(p)"));
@@ -282,18 +313,22 @@ TEST(Loader, L4MissingFunctionsAreAWarning) {
 
 TEST(Loader, D2ExtendingAGraph) {
   const Graph base = LoadGood(kX + "versions { producer: 7 }");
-  const absl::StatusOr<LoadResult> extended = LoadText(UnaryText("y", "Neg", "x") + "versions { producer: 7 min_consumer: 3 }", &base);
+  const absl::StatusOr<LoadResult> extended =
+      LoadText(UnaryText("y", "Neg", "x") + "versions { producer: 7 min_consumer: 3 }", &base);
   ASSERT_TRUE(extended.ok() && extended->status().ok()) << extended.status() << extended->status();
   EXPECT_EQ(extended->graph.num_nodes(), 2);
   EXPECT_EQ(extended->graph.versions.min_consumer, 3);
   EXPECT_EQ(base.num_nodes(), 1);
 
-  EXPECT_THAT(Kinds(*LoadText(UnaryText("x", "Neg", "x") + "versions { producer: 7 }", &base)), ElementsAre("duplicate name(x)"));
-  EXPECT_THAT(Kinds(*LoadText(UnaryText("y", "Neg", "x") + "versions { producer: 8 }", &base)), ElementsAre("version()"));
+  EXPECT_THAT(Kinds(*LoadText(UnaryText("x", "Neg", "x") + "versions { producer: 7 }", &base)),
+              ElementsAre("duplicate name(x)"));
+  EXPECT_THAT(Kinds(*LoadText(UnaryText("y", "Neg", "x") + "versions { producer: 8 }", &base)),
+              ElementsAre("version()"));
 }
 
 TEST(Loader, Rule23EveryTruncationIsAnErrorOrAShorterGraph) {
-  const std::string whole = ToBinary(kX + UnaryText("y", "Neg", "x") + ConstText("dtype: DT_FLOAT float_val: 1 tensor_shape { dim { size: 2 } }") +
+  const std::string whole = ToBinary(kX + UnaryText("y", "Neg", "x") +
+                                     ConstText("dtype: DT_FLOAT float_val: 1 tensor_shape { dim { size: 2 } }") +
                                      "versions { producer: 21 }");
   for (size_t size = 0; size < whole.size(); ++size) {
     const absl::StatusOr<LoadResult> loaded = LoadBytes(whole.substr(0, size));
@@ -307,7 +342,8 @@ TEST(Loader, Rule23EveryTruncationIsAnErrorOrAShorterGraph) {
 }
 
 TEST(Loader, Rule23Limits) {
-  const std::string three = ToBinary("node { name: 'a' op: 'NoOp' } node { name: 'b' op: 'NoOp' } node { name: 'c' op: 'NoOp' input: ['^a', '^b'] }");
+  const std::string three = ToBinary(
+      "node { name: 'a' op: 'NoOp' } node { name: 'b' op: 'NoOp' } node { name: 'c' op: 'NoOp' input: ['^a', '^b'] }");
   LoadLimits limits;
   limits.max_nodes = 2;
   EXPECT_EQ(LoadBytes(three, limits).status().code(), absl::StatusCode::kResourceExhausted);
@@ -332,7 +368,8 @@ TEST(Loader, Rule23NestingIsBounded) {
 
 TEST(Loader, Rule25FindingsAreBounded) {
   std::string text;
-  for (int i = 0; i < 3000; ++i) text += "node { name: 'n" + std::to_string(i) + "' op: 'NoOp' input: '^ghost" + std::to_string(i) + "' }\n";
+  for (int i = 0; i < 3000; ++i)
+    text += "node { name: 'n" + std::to_string(i) + "' op: 'NoOp' input: '^ghost" + std::to_string(i) + "' }\n";
   const absl::StatusOr<LoadResult> loaded = LoadText(text);
   ASSERT_TRUE(loaded.ok());
   EXPECT_EQ(Kinds(*loaded).size(), 1000u);
@@ -353,7 +390,8 @@ TEST(Loader, TextFaultsHaveTheirPlace) {
 
 TEST(Loader, LargeConstantsAreReferencedNotCopied) {
   GraphDef graph;
-  ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(ConstText("dtype: DT_UINT8 tensor_shape { dim { size: 10000 } }", "DT_UINT8"), &graph));
+  ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(
+      ConstText("dtype: DT_UINT8 tensor_shape { dim { size: 10000 } }", "DT_UINT8"), &graph));
   (*graph.mutable_node(0)->mutable_attr())["value"].mutable_tensor()->set_tensor_content(std::string(10000, 'q'));
   auto bytes = std::make_shared<std::string>(graph.SerializeAsString());
   LoadOptions options;
@@ -361,7 +399,9 @@ TEST(Loader, LargeConstantsAreReferencedNotCopied) {
 
   absl::StatusOr<LoadResult> viewing = LoadGraphBytes(*bytes, bytes, "test", options);
   ASSERT_TRUE(viewing.ok() && viewing->status().ok());
-  const auto literal_of = [](const LoadResult& r) { return std::get<TensorLiteralPtr>(*r.graph.node(0).attrs.Find("value")); };
+  const auto literal_of = [](const LoadResult& r) {
+    return std::get<TensorLiteralPtr>(*r.graph.node(0).attrs.Find("value"));
+  };
   const char* content = literal_of(*viewing)->content.data();
   EXPECT_GE(content, bytes->data());
   EXPECT_LT(content, bytes->data() + bytes->size());
@@ -382,7 +422,8 @@ TEST(Loader, FilesAreReadOrNamed) {
 
   // Large enough to be mapped, with a constant that stays in the map after the file's name is gone.
   GraphDef graph;
-  ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(ConstText("dtype: DT_UINT8 tensor_shape { dim { size: 1000000 } }", "DT_UINT8"), &graph));
+  ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(
+      ConstText("dtype: DT_UINT8 tensor_shape { dim { size: 1000000 } }", "DT_UINT8"), &graph));
   (*graph.mutable_node(0)->mutable_attr())["value"].mutable_tensor()->set_tensor_content(std::string(1000000, 'm'));
   const std::string path = ::testing::TempDir() + "loader_test_large.pb";
   std::ofstream(path, std::ios::binary) << graph.SerializeAsString();
@@ -395,12 +436,13 @@ TEST(Loader, FilesAreReadOrNamed) {
 
 TEST(Loader, UnknownFieldsAreSkipped) {
   std::string bytes = ToBinary("node { name: 'n' op: 'NoOp' }");
-  bytes += std::string("\x9a\x3f\x03xyz", 6);          // a field of number 1011 with three bytes
+  bytes += std::string("\x9a\x3f\x03xyz", 6);           // a field of number 1011 with three bytes
   bytes += std::string("\xa3\x3f\x08\x01\xa4\x3f", 6);  // a group
   const absl::StatusOr<LoadResult> loaded = LoadBytes(bytes);
   ASSERT_TRUE(loaded.ok()) << loaded.status();
   EXPECT_THAT(loaded->findings, IsEmpty());
-  EXPECT_EQ(LoadBytes(std::string("\x9a\x3f\x03xyz", 6)).status().code(), absl::StatusCode::kInvalidArgument) << "nothing of a GraphDef";
+  EXPECT_EQ(LoadBytes(std::string("\x9a\x3f\x03xyz", 6)).status().code(), absl::StatusCode::kInvalidArgument)
+      << "nothing of a GraphDef";
 }
 
 }  // namespace

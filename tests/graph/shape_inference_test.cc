@@ -19,11 +19,13 @@ std::string ShapeOf(const Graph& graph, const InferredShapes& shapes, const char
 const std::string kX = PlaceholderText("x", "DT_FLOAT", "dim { size: -1 } dim { size: 3 }");
 
 std::string AddText(const char* name, const char* a, const char* b) {
-  return std::string("node { name: '") + name + "' op: 'Add' input: '" + a + "' input: '" + b + "' attr { key: 'T' value { type: DT_FLOAT } } }\n";
+  return std::string("node { name: '") + name + "' op: 'Add' input: '" + a + "' input: '" + b +
+         "' attr { key: 'T' value { type: DT_FLOAT } } }\n";
 }
 
 TEST(ShapeInference, UnknownDimsBecomeSymbolsThatFollowTheValue) {
-  const Graph graph = LoadGood(kX + PlaceholderText("w", "DT_FLOAT", "dim { size: -1 } dim { size: 3 }") + UnaryText("y", "Neg", "x") + AddText("z", "x", "y"));
+  const Graph graph = LoadGood(kX + PlaceholderText("w", "DT_FLOAT", "dim { size: -1 } dim { size: 3 }") +
+                               UnaryText("y", "Neg", "x") + AddText("z", "x", "y"));
   const InferredShapes shapes = InferShapes(graph, {}, nullptr);
   const int64_t rows = shapes.output({0, 0}).dim(0);
   EXPECT_TRUE(IsSymbol(rows));
@@ -33,13 +35,15 @@ TEST(ShapeInference, UnknownDimsBecomeSymbolsThatFollowTheValue) {
 }
 
 std::string ShapeConst(const char* name, const char* values) {
-  return std::string("node { name: '") + name + "' op: 'Const' attr { key: 'dtype' value { type: DT_INT32 } } attr { key: 'value' value { tensor {" +
+  return std::string("node { name: '") + name +
+         "' op: 'Const' attr { key: 'dtype' value { type: DT_INT32 } } attr { key: 'value' value { tensor {" +
          " dtype: DT_INT32 tensor_shape { dim { size: 2 } } " + values + " } } } }\n";
 }
 
 TEST(ShapeInference, ConstantsReachShapeFunctionsThroughIdentities) {
-  const Graph graph = LoadGood(kX + ShapeConst("s", "int_val: [6, 4]") + UnaryText("i", "Identity", "s", "DT_INT32") +
-                               "node { name: 'r' op: 'Reshape' input: 'x' input: 'i' attr { key: 'T' value { type: DT_FLOAT } } }");
+  const Graph graph =
+      LoadGood(kX + ShapeConst("s", "int_val: [6, 4]") + UnaryText("i", "Identity", "s", "DT_INT32") +
+               "node { name: 'r' op: 'Reshape' input: 'x' input: 'i' attr { key: 'T' value { type: DT_FLOAT } } }");
   const InferredShapes shapes = InferShapes(graph, {}, nullptr);
   EXPECT_EQ(ShapeOf(graph, shapes, "r"), "[6,4]");
   const Endpoint i = *graph.ParseEndpoint("i");
@@ -50,16 +54,18 @@ TEST(ShapeInference, ConstantsReachShapeFunctionsThroughIdentities) {
 }
 
 TEST(ShapeInference, GarbledConstantsHaveNoValue) {
-  const Graph graph = LoadGood(kX + ShapeConst("s", "tensor_content: 'abc'") +
-                               "node { name: 'r' op: 'Reshape' input: 'x' input: 's' attr { key: 'T' value { type: DT_FLOAT } } }");
+  const Graph graph =
+      LoadGood(kX + ShapeConst("s", "tensor_content: 'abc'") +
+               "node { name: 'r' op: 'Reshape' input: 'x' input: 's' attr { key: 'T' value { type: DT_FLOAT } } }");
   const InferredShapes shapes = InferShapes(graph, {}, nullptr);
   EXPECT_EQ(shapes.literal(*graph.ParseEndpoint("s")), nullptr);
   EXPECT_EQ(shapes.output(*graph.ParseEndpoint("r")).rank(), 2);
 }
 
 TEST(ShapeInference, OverridesReplaceShapesAndValues) {
-  const Graph graph = LoadGood(kX + ShapeConst("s", "int_val: [6, 4]") + UnaryText("y", "Neg", "x") +
-                               "node { name: 'r' op: 'Reshape' input: 'x' input: 's' attr { key: 'T' value { type: DT_FLOAT } } }");
+  const Graph graph =
+      LoadGood(kX + ShapeConst("s", "int_val: [6, 4]") + UnaryText("y", "Neg", "x") +
+               "node { name: 'r' op: 'Reshape' input: 'x' input: 's' attr { key: 'T' value { type: DT_FLOAT } } }");
   ShapeInferenceOptions options;
   options.overrides[*graph.ParseEndpoint("x")] = PartialShape::Known(Shape::Of({8, 3}));
   options.overrides[*graph.ParseEndpoint("s")] = PartialShape::Known(Shape::Of({2}));
@@ -87,9 +93,10 @@ TEST(ShapeInference, ContradictionsAreFindings) {
 
 TEST(ShapeInference, WhatALoopCarriesIsUnknown) {
   const std::string t = " attr { key: 'T' value { type: DT_FLOAT } } ";
-  const Graph graph = LoadGood(kX + "node { name: 'e' op: 'Enter' input: 'x' attr { key: 'frame_name' value { s: 'w' } }" + t + "}" +
-                               "node { name: 'm' op: 'Merge' input: 'e' input: 'n' attr { key: 'N' value { i: 2 } }" + t + "}" +
-                               UnaryText("n", "NextIteration", "m") + UnaryText("out", "Exit", "m"));
+  const Graph graph =
+      LoadGood(kX + "node { name: 'e' op: 'Enter' input: 'x' attr { key: 'frame_name' value { s: 'w' } }" + t + "}" +
+               "node { name: 'm' op: 'Merge' input: 'e' input: 'n' attr { key: 'N' value { i: 2 } }" + t + "}" +
+               UnaryText("n", "NextIteration", "m") + UnaryText("out", "Exit", "m"));
   const InferredShapes shapes = InferShapes(graph, {}, nullptr);
   EXPECT_EQ(shapes.output(*graph.ParseEndpoint("e")).rank(), 2);
   EXPECT_FALSE(shapes.output(*graph.ParseEndpoint("m")).has_rank());

@@ -54,7 +54,8 @@ TEST(Summary, RanksInputsAndOutputsWithReasons) {
   EXPECT_EQ(summary.outputs[0].name, "probabilities:0");
   EXPECT_TRUE(summary.outputs[0].likely);
   EXPECT_THAT(summary.outputs[0].reason, HasSubstr("reaches 1 input"));
-  for (size_t i = 1; i < summary.outputs.size(); ++i) EXPECT_FALSE(summary.outputs[i].likely) << summary.outputs[i].name;
+  for (size_t i = 1; i < summary.outputs.size(); ++i)
+    EXPECT_FALSE(summary.outputs[i].likely) << summary.outputs[i].name;
 }
 
 TEST(Summary, CountsOpsEdgesAndParameters) {

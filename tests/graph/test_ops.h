@@ -38,15 +38,20 @@ inline const OpRegistry& TestOps() {
     r->Add("Neg(x: T) -> y: T", "T: {float, double, int32}").Shape(UnchangedShape);
     r->Add("Add(x: T, y: T) -> z: T", "T: numbertype").Shape(BroadcastShape);
     r->Add("AddN(inputs: N*T) -> sum: T", "N: int >= 1; T: numbertype").Shape(MergedShape);
-    r->Add("Reshape(tensor: T, shape: Tshape) -> output: T", "T: type; Tshape: {int32, int64} = int32").Shape(ReshapeTestShape);
+    r->Add("Reshape(tensor: T, shape: Tshape) -> output: T", "T: type; Tshape: {int32, int64} = int32")
+        .Shape(ReshapeTestShape);
     r->Add("Split(split_dim: int32, value: T) -> output: num_split*T", "num_split: int >= 1; T: type");
     r->Add("IdentityN(input: T) -> output: T", "T: list(type) >= 1");
-    r->Add("Pad(x: float) -> y: float", "padding: {\"SAME\", \"VALID\"}; strides: list(int) >= 4; rate: float = 1.0; on: bool = false");
-    r->Add("VariableV2() -> ref: Ref(dtype)", "shape: shape; dtype: type; container: string = \"\"; shared_name: string = \"\"").Stateful();
+    r->Add("Pad(x: float) -> y: float",
+           "padding: {\"SAME\", \"VALID\"}; strides: list(int) >= 4; rate: float = 1.0; on: bool = false");
+    r->Add("VariableV2() -> ref: Ref(dtype)",
+           "shape: shape; dtype: type; container: string = \"\"; shared_name: string = \"\"")
+        .Stateful();
     r->Add("Assign(ref: Ref(T), value: T) -> output_ref: Ref(T)", "T: type; use_locking: bool = true");
     r->Add("Switch(data: T, pred: bool) -> (output_false: T, output_true: T)", "T: type");
     r->Add("Merge(inputs: N*T) -> (output: T, value_index: int32)", "N: int >= 1; T: type").Shape(MergedShape);
-    r->Add("Enter(data: T) -> output: T", "T: type; frame_name: string; is_constant: bool = false; parallel_iterations: int = 10")
+    r->Add("Enter(data: T) -> output: T",
+           "T: type; frame_name: string; is_constant: bool = false; parallel_iterations: int = 10")
         .Shape(UnchangedShape);
     r->Add("Exit(data: T) -> output: T", "T: type").Shape(UnchangedShape);
     r->Add("NextIteration(data: T) -> output: T", "T: type").Shape(UnchangedShape);
@@ -74,7 +79,8 @@ inline Graph LoadGood(const std::string& text) {
 }
 
 // "kind(node)" of all findings of one severity, in order.
-inline std::vector<std::string> Kinds(const LoadResult& result, Finding::Severity severity = Finding::Severity::kError) {
+inline std::vector<std::string> Kinds(const LoadResult& result,
+                                      Finding::Severity severity = Finding::Severity::kError) {
   std::vector<std::string> kinds;
   for (const Finding& f : result.findings) {
     if (f.severity == severity) kinds.push_back(f.kind + "(" + f.node + ")");
@@ -83,13 +89,15 @@ inline std::vector<std::string> Kinds(const LoadResult& result, Finding::Severit
 }
 
 // Node texts for short graphs.
-inline std::string PlaceholderText(const std::string& name, const std::string& dtype = "DT_FLOAT", const std::string& dims = "") {
+inline std::string PlaceholderText(const std::string& name, const std::string& dtype = "DT_FLOAT",
+                                   const std::string& dims = "") {
   return "node { name: '" + name + "' op: 'Placeholder' attr { key: 'dtype' value { type: " + dtype + " } }" +
          (dims.empty() ? "" : " attr { key: 'shape' value { shape { " + dims + " } } }") + " }\n";
 }
 inline std::string UnaryText(const std::string& name, const std::string& op, const std::string& input,
                              const std::string& dtype = "DT_FLOAT") {
-  return "node { name: '" + name + "' op: '" + op + "' input: '" + input + "' attr { key: 'T' value { type: " + dtype + " } } }\n";
+  return "node { name: '" + name + "' op: '" + op + "' input: '" + input + "' attr { key: 'T' value { type: " + dtype +
+         " } } }\n";
 }
 
 }  // namespace thalweg

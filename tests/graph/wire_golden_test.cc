@@ -52,7 +52,8 @@ std::unique_ptr<Message> NewMessageFor(const std::string& stem) {
 
 std::vector<std::filesystem::path> WireFiles() {
   std::vector<std::filesystem::path> files;
-  for (const auto& entry : std::filesystem::directory_iterator(std::filesystem::path(THALWEG_TESTS_DIR) / "golden/wire")) {
+  for (const auto& entry :
+       std::filesystem::directory_iterator(std::filesystem::path(THALWEG_TESTS_DIR) / "golden/wire")) {
     if (entry.path().extension() == ".pb") files.push_back(entry.path());
   }
   return files;
@@ -93,7 +94,8 @@ TEST(WireGolden, TextAndBinarySayTheSame) {
 
 TEST(WireGolden, UnknownFieldsSurvive) {
   for (const char* name : {"unknown_top", "unknown_nested"}) {
-    const std::string bytes = ReadFile(std::filesystem::path(THALWEG_TESTS_DIR) / "golden/wire" / (std::string(name) + ".pb"));
+    const std::string bytes =
+        ReadFile(std::filesystem::path(THALWEG_TESTS_DIR) / "golden/wire" / (std::string(name) + ".pb"));
     GraphDef graph;
     ASSERT_TRUE(graph.ParseFromString(bytes)) << name;
     EXPECT_EQ(Sorted(SerializeInOrder(graph)), Sorted(bytes)) << name;

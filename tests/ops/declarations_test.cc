@@ -1,5 +1,6 @@
-// Every op declared here equals TensorFlow's declaration of it (tests/golden/ops.json): arguments, attributes with defaults,
-// minima and allowed values, and flags. A declaration may not be close, only equal: graphs are checked against it.
+// Every op declared here equals TensorFlow's declaration of it (tests/golden/ops.json): arguments, attributes with
+// defaults, minima and allowed values, and flags. A declaration may not be close, only equal: graphs are checked
+// against it.
 #include <fstream>
 #include <limits>
 #include <map>
@@ -93,13 +94,15 @@ Json ListJson(const AttrList& list) {
 
 Json ValueJson(const Attr& value) {
   if (const auto* list = std::get_if<std::shared_ptr<const AttrList>>(&value)) return {{"list", ListJson(**list)}};
-  if (const auto* shape = std::get_if<std::shared_ptr<const PartialShape>>(&value)) return {{"shape", ShapeJson(**shape)}};
-  if (const auto* function = std::get_if<std::shared_ptr<const FunctionRef>>(&value)) return {{"func", (*function)->name}};
+  if (const auto* shape = std::get_if<std::shared_ptr<const PartialShape>>(&value))
+    return {{"shape", ShapeJson(**shape)}};
+  if (const auto* function = std::get_if<std::shared_ptr<const FunctionRef>>(&value))
+    return {{"func", (*function)->name}};
   return std::visit(
       [](const auto& v) -> Json {
         using T = std::decay_t<decltype(v)>;
-        if constexpr (std::is_same_v<T, std::string> || std::is_same_v<T, int64_t> || std::is_same_v<T, float> || std::is_same_v<T, bool> ||
-                      std::is_same_v<T, DType>) {
+        if constexpr (std::is_same_v<T, std::string> || std::is_same_v<T, int64_t> || std::is_same_v<T, float> ||
+                      std::is_same_v<T, bool> || std::is_same_v<T, DType>) {
           return {{FieldName<T>(), ElementJson(v)}};
         } else {
           return "no plain value";
@@ -143,7 +146,7 @@ std::map<std::string, Json> AttrsByName(const Json& attrs) {
 // Ops that the engine puts into graphs itself may differ from what TensorFlow calls by the same name.
 bool IsInternal(const std::string& op) { return op[0] == '_'; }
 
-TEST(SchemaCheck, DeclarationsEqualTensorFlows) {
+TEST(Declarations, EqualTensorFlows) {
   ASSERT_GT(TensorFlowOps().size(), 1500u);
   int compared = 0;
   for (const OpSchema* schema : BuiltinOps().schemas.All()) {
@@ -157,7 +160,8 @@ TEST(SchemaCheck, DeclarationsEqualTensorFlows) {
     for (const AttrDecl& attr : schema->attrs) attrs.push_back(AttrJson(attr));
     EXPECT_EQ(AttrsByName(attrs), AttrsByName(op.value("attrs", Json::array()))) << schema->name << ": attributes";
     EXPECT_EQ(schema->stateful, op.value("stateful", false)) << schema->name << ": stateful";
-    EXPECT_EQ(schema->allows_uninitialized_input, op.value("uninitialized_input", false)) << schema->name << ": uninitialised inputs";
+    EXPECT_EQ(schema->allows_uninitialized_input, op.value("uninitialized_input", false))
+        << schema->name << ": uninitialised inputs";
     EXPECT_EQ(schema->deprecated_at, op.value("deprecated", 0)) << schema->name << ": deprecation";
     ++compared;
   }
