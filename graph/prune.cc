@@ -45,13 +45,7 @@ class Pruner {
       }
       if (IsPlaceholder(loaded_.node(feed.node))) fed_placeholders_.emplace(feed.node, feed);
     }
-    for (Endpoint fetch : signature_.fetches) {
-      THALWEG_RETURN_IF_ERROR(CheckEndpoint(fetch, "fetch"));
-      if (feed_index_.contains(fetch)) {
-        return absl::InvalidArgumentError(absl::StrCat("tensor ", loaded_.EndpointName(fetch),
-                                                       " is both fed and fetched: its value is the one that was fed"));
-      }
-    }
+    for (Endpoint fetch : signature_.fetches) THALWEG_RETURN_IF_ERROR(CheckEndpoint(fetch, "fetch"));
     for (NodeId target : signature_.targets) {
       if (target < 0 || target >= loaded_.num_nodes() || loaded_.node(target).removed) {
         return absl::InvalidArgumentError(absl::StrCat("target ", target, " is no node of the graph"));

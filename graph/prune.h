@@ -28,8 +28,8 @@ struct PrunedGraph {
       preserve;  // ids in `graph` of feeds, fetched nodes and targets: no pass changes them (L11)
 };
 
-// InvalidArgument if there is nothing to fetch or run, an endpoint is fed twice, both fed and fetched, a control edge
-// or a port that its node lacks. Ids must be those of `loaded`.
+// What is fed and fetched comes back as it was fed. InvalidArgument if there is nothing to fetch or run, an endpoint is
+// fed twice, a control edge, or a port that its node lacks. Ids must be those of `loaded`.
 absl::StatusOr<PrunedGraph> PruneGraph(const Graph& loaded, const StepSignature& signature);
 
 // The ops whose control successors follow a feed (D16), and which a step cannot run without one.

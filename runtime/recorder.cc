@@ -22,9 +22,9 @@ void SetLastArrivers(const Plan& plan, Trace* trace) {
 
 }  // namespace
 
-Recorder::Recorder(const Plan& plan, int threads) : plan_(plan), rings_(std::max(1, threads)) {
-  const bool has_loops = plan.frames.size() > 1;
-  for (Ring& ring : rings_) ring.events.resize(plan.nodes.size() + (has_loops ? kEventsOfLoops : 0));
+Recorder::Recorder(const Plan& plan, int threads)
+    : plan_(plan), ring_size_(plan.nodes.size() + (plan.frames.size() > 1 ? kEventsOfLoops : 0)), rings_(std::max(1, threads)) {
+  for (Ring& ring : rings_) ring.events = std::make_unique_for_overwrite<Event[]>(ring_size_);
 }
 
 void Recorder::RecordForeign(const Event& event) {

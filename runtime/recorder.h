@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <vector>
 
@@ -45,7 +46,7 @@ class Recorder {
       return;
     }
     Ring& ring = rings_[thread];
-    if (ring.used < ring.events.size()) ring.events[ring.used++] = event;
+    if (ring.used < ring_size_) ring.events[ring.used++] = event;
     else ++ring.dropped;
   }
 
@@ -56,13 +57,14 @@ class Recorder {
   void RecordForeign(const Event& event);
 
   struct alignas(64) Ring {
-    std::vector<Event> events;
+    std::unique_ptr<Event[]> events;  // not initialised: pages of rings that nobody uses are never touched
     size_t used = 0;
     int64_t dropped = 0;
   };
   const std::chrono::steady_clock::time_point begin_time_ = std::chrono::steady_clock::now();
   const uint64_t begin_ticks_ = Ticks();
   const Plan& plan_;
+  const size_t ring_size_;
   std::vector<Ring> rings_;
   std::mutex mutex_;
   std::vector<Event> foreign_;  // guarded by mutex_

@@ -42,10 +42,13 @@ int64_t MemoryLimit(const SessionOptions& options) {
   return options.memory_limit_bytes > 0 ? options.memory_limit_bytes : AvailableMemoryBytes() / 5 * 4;
 }
 
-int ThreadCount(const SessionOptions& options) {
-  constexpr int kMostThreads = 64;
-  const int cores = static_cast<int>(std::thread::hardware_concurrency());
-  return std::clamp(options.threads > 0 ? options.threads : cores, 1, kMostThreads);
+absl::StatusOr<int> ThreadCount(const SessionOptions& options) {
+  if (options.threads < 0 || options.threads > SessionOptions::kMaxThreads) {
+    return absl::InvalidArgumentError(absl::StrCat("threads is ", options.threads, "; it must be from 1 to ",
+                                                   SessionOptions::kMaxThreads, ", or 0 for one per core"));
+  }
+  if (options.threads > 0) return options.threads;
+  return static_cast<int>(std::clamp<unsigned>(std::thread::hardware_concurrency(), 1, SessionOptions::kMaxThreads));
 }
 
 // The shape that a node declares for an output: a placeholder's attribute, or unknown.
@@ -216,9 +219,6 @@ absl::StatusOr<SessionImpl::Signature> SessionImpl::Resolve(const Graph& graph, 
   }
   for (const std::string& text : fetches) {
     THALWEG_ASSIGN_OR_RETURN(Endpoint e, ParseTensor(graph, text, "fetch"));
-    if (std::find(signature.feeds.begin(), signature.feeds.end(), e) != signature.feeds.end()) {
-      return absl::InvalidArgumentError(absl::StrCat("'", graph.EndpointName(e), "' is both fed and fetched"));
-    }
     signature.fetches.push_back(e);
   }
   for (const std::string& text : targets) {
@@ -330,13 +330,14 @@ absl::StatusOr<PlacementOptions> MakePlacementOptions(const SessionOptions& opti
 
 absl::StatusOr<std::unique_ptr<Session>> Session::Create(const SessionOptions& options) {
   THALWEG_ASSIGN_OR_RETURN(std::vector<DeviceRequest> requests, ParseDeviceList(options.devices));
+  THALWEG_ASSIGN_OR_RETURN(const int threads, ThreadCount(options));
   auto budget = std::make_shared<MemoryBudget>(MemoryLimit(options));
   THALWEG_ASSIGN_OR_RETURN(std::vector<std::shared_ptr<Device>> devices, MakeDevices(requests, budget));
   if (devices.empty() || devices[0]->memory() != MemoryKind::kHost) {
     return absl::InvalidArgumentError("the first device of a session must be a CPU: it takes feeds and gives fetches");
   }
   THALWEG_ASSIGN_OR_RETURN(PlacementOptions placement, MakePlacementOptions(options));
-  auto core = std::make_shared<SessionCore>(std::move(budget), std::move(devices), ThreadCount(options));
+  auto core = std::make_shared<SessionCore>(std::move(budget), std::move(devices), threads);
   return std::unique_ptr<Session>(std::make_unique<SessionImpl>(options, std::move(core), std::move(placement)));
 }
 

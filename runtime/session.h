@@ -28,7 +28,8 @@
 namespace thalweg {
 
 struct SessionOptions {
-  // Compute threads in all; the calling thread is one of them. 0: one per core.
+  static constexpr int kMaxThreads = 1024;
+  // Compute threads in all; the calling thread is one of them. 0: one per core, at most kMaxThreads.
   int threads = 0;
   // "CPU:0", "CPU:0,CPU:1,GPU:0=sim"; the first must be a CPU.
   std::string devices = "CPU:0";

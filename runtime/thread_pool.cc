@@ -4,7 +4,6 @@
 #include <tbb/task_arena.h>
 
 #include <algorithm>
-#include <bit>
 #include <thread>
 
 #include "thalweg/runtime/tuning.h"
@@ -40,6 +39,7 @@ struct ThreadPool::Arena {
 
 ThreadPool::ThreadPool(int threads) : threads_(std::max(1, threads)) {
   if (threads_ > 1) arena_ = std::make_unique<Arena>(threads_ - 1);
+  for (int index = threads_ - 1; index >= 1; --index) free_indices_.push_back(index);
 }
 
 ThreadPool::~ThreadPool() {
@@ -90,14 +90,15 @@ void ThreadPool::Notify() {
 }
 
 void ThreadPool::WorkerLoop() {
-  uint64_t taken = worker_indices_.load(std::memory_order_relaxed);
   int index;
-  do {
-    index = std::countr_one(taken);
-  } while (!worker_indices_.compare_exchange_weak(taken, taken | (uint64_t{1} << index)));
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    index = free_indices_.back();  // ClaimWorker lets in as many workers as there are indices
+    free_indices_.pop_back();
+  }
   {
     ScopedComputeThread compute;
-    t_thread_index = index + 1;
+    t_thread_index = index;
     WorkItem item;
     spinning_workers_.fetch_add(1, std::memory_order_relaxed);
     auto spin_end = SpinEnd();
@@ -115,7 +116,10 @@ void ThreadPool::WorkerLoop() {
     }
     spinning_workers_.fetch_sub(1, std::memory_order_relaxed);
   }
-  worker_indices_.fetch_and(~(uint64_t{1} << index));
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    free_indices_.push_back(index);
+  }
   active_workers_.fetch_sub(1, std::memory_order_release);
 }
 

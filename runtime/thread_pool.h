@@ -12,6 +12,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "thalweg/ops/float_environment.h"
@@ -66,10 +67,10 @@ class ThreadPool {
   std::atomic<int> active_workers_{0};
   std::atomic<int> spinning_workers_{0};
   std::atomic<int> sleepers_{0};          // threads blocked in RunUntil
-  std::atomic<uint64_t> worker_indices_{0};  // bit i: index i+1 is taken
   std::mutex mutex_;
   std::condition_variable wake_;
   std::deque<WorkItem> queue_;            // guarded by mutex_
+  std::vector<int> free_indices_;         // guarded by mutex_; of CurrentThreadIndex, for workers that come
 };
 
 // Makes the calling thread a compute thread for its scope: denormals flushed, OpenMP held to one thread; restored at the end.

@@ -21,7 +21,7 @@
 namespace thalweg::tools {
 namespace {
 
-constexpr int64_t kMaxThreads = 64;
+constexpr int64_t kMaxThreads = SessionOptions::kMaxThreads;
 constexpr int64_t kMaxParallelIterations = 1'000'000;
 
 absl::Status ForFlag(absl::string_view flag, const absl::Status& status) {

@@ -150,9 +150,17 @@ TEST_F(PruneTest, D21Errors) {
   using Names = std::vector<std::string>;
   EXPECT_EQ(code(Names{}, Names{}), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(code(Names{"x", "x:0"}, Names{"a"}), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(code(Names{"x"}, Names{"x:0"}), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(code(Names{}, Names{"after_x"}), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(code(Names{"^a"}, Names{"b"}), absl::StatusCode::kInvalidArgument);
+}
+
+TEST_F(PruneTest, D21WhatIsFedAndFetchedComesStraightFromTheFeed) {
+  auto pruned = Prune(kChain, {"x"}, {"x:0"});
+  ASSERT_TRUE(pruned.ok()) << pruned.status();
+  ASSERT_EQ(pruned->graph.num_nodes(), 2);
+  EXPECT_EQ(pruned->graph.node(0).op, "_Arg");
+  EXPECT_EQ(pruned->graph.node(1).op, "_Retval");
+  EXPECT_EQ(pruned->graph.node(1).inputs[0].node, 0);
 }
 
 TEST_F(PruneTest, LoopsAreKeptWhole) {
