@@ -12,7 +12,6 @@
 #include "thalweg/graph/attrs.h"
 #include "thalweg/graph/graph.h"
 #include "thalweg/graph/loader.h"
-#include "thalweg/graph/mapped_file.h"
 
 namespace thalweg {
 
@@ -48,7 +47,6 @@ class GraphSink {
 struct GraphBytes {
   absl::string_view bytes;
   std::shared_ptr<const void> owner;  // keeps `bytes` alive; null: whatever is kept must be copied
-  const MappedFile* file = nullptr;   // if the bytes are a mapped file: pages already read are given back
 };
 
 // DataLoss for truncated or garbled bytes, InvalidArgument for bytes that hold nothing of a GraphDef, ResourceExhausted

@@ -20,8 +20,6 @@ enum NodeField { kNodeName = 1, kNodeOp = 2, kNodeInput = 3, kNodeDevice = 4, kN
 enum MapEntryField { kEntryKey = 1, kEntryValue = 2 };
 enum LibraryField { kLibraryFunction = 1, kLibraryGradient = 2 };
 
-constexpr size_t kReleaseStep = 4 << 20;
-
 class BinaryGraphReader {
  public:
   BinaryGraphReader(const GraphBytes& source, const LoadLimits& limits, GraphSink& sink)
@@ -30,11 +28,8 @@ class BinaryGraphReader {
   absl::Status Read() {
     THALWEG_RETURN_IF_ERROR(CountNodes());
     WireReader reader(source_.bytes);
-    released_ = 0;
-    for (WireField field; reader.Next(&field);) {
+    for (WireField field; reader.Next(&field);)
       THALWEG_RETURN_IF_ERROR(ReadGraphField(field, reader.offset() - field.encoded.size()));
-      ReleasePages(reader.offset());
-    }
     return reader.status();
   }
 
@@ -49,7 +44,6 @@ class BinaryGraphReader {
                          field.number <= kGraphDebugInfo;
       any_known = any_known || known;
       nodes += field.Is(kGraphNode, WireType::kBytes);
-      ReleasePages(reader.offset());
     }
     THALWEG_RETURN_IF_ERROR(reader.status());
     if (!any_known) return absl::InvalidArgumentError("not a GraphDef: none of its fields is there");
@@ -59,13 +53,6 @@ class BinaryGraphReader {
     }
     sink_.OnNodeCount(nodes);
     return absl::OkStatus();
-  }
-
-  // Gives back the mapped pages that have been walked over, from time to time.
-  void ReleasePages(size_t read) {
-    if (source_.file == nullptr || read - released_ < kReleaseStep) return;
-    released_ = read;
-    source_.file->ReleasePages(read);
   }
 
   absl::Status ReadGraphField(const WireField& field, uint64_t offset) {
@@ -172,7 +159,6 @@ class BinaryGraphReader {
   const LoadLimits& limits_;
   GraphSink& sink_;
   RawNode node_;  // reused, for its vectors
-  size_t released_ = 0;
 };
 
 }  // namespace

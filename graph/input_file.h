@@ -1,7 +1,8 @@
-// A file's bytes, read-only: mapped if it is large, read if it is small.
+// Reading a file, or anything else that can be opened, to its end.
 //
-// The bytes live as long as the object. Whoever truncates a file while it is mapped makes later reads of the missing
-// part fail hard (SIGBUS); that is why small files, which tools rewrite in place most often, are not mapped.
+// The bytes are read into memory of their own, not mapped: whoever shortens a mapped file makes a later access to the
+// missing part end the process (SIGBUS), long after loading and in any thread. A file that is shorter than it said when
+// it is read is DataLoss, and what happens to it afterwards touches nobody.
 #pragma once
 
 #include <memory>
@@ -12,24 +13,34 @@
 
 namespace thalweg {
 
-class MappedFile {
- public:
-  // NotFound, PermissionDenied or InvalidArgument (a folder) naming the path and the system's reason.
-  static absl::StatusOr<std::shared_ptr<const MappedFile>> Open(const std::string& path);
-  ~MappedFile();
-  MappedFile(const MappedFile&) = delete;
-  MappedFile& operator=(const MappedFile&) = delete;
+// Bytes with whoever keeps them alive.
+struct FileContents {
+  absl::string_view bytes;
+  std::shared_ptr<const void> owner;
+};
 
-  absl::string_view bytes() const { return bytes_; }
-  // Says that bytes [0, end) will not be read soon: their pages need not stay in memory. They stay readable.
-  void ReleasePages(size_t end) const;
+// Threading: one thread at a time. Errors name the path and the system's reason: NotFound, PermissionDenied,
+// InvalidArgument (a folder, a disk that fails), DataLoss (cut short meanwhile), ResourceExhausted (larger than memory).
+class InputFile {
+ public:
+  static absl::StatusOr<InputFile> Open(const std::string& path);
+  InputFile(InputFile&& other) noexcept;
+  InputFile& operator=(InputFile&&) = delete;
+  ~InputFile();
+
+  // The first bytes, at most `limit` of them; they are part of what ReadAll returns. To be called once, before it.
+  absl::StatusOr<absl::string_view> Head(size_t limit);
+  absl::StatusOr<FileContents> ReadAll();
 
  private:
-  MappedFile() = default;
+  InputFile(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}
+  absl::StatusOr<FileContents> ReadKnownSize(size_t size);
+  absl::StatusOr<FileContents> ReadUnknownSize();
+  absl::StatusOr<size_t> ReadSome(char* out, size_t room);
 
-  absl::string_view bytes_;
-  std::string copy_;         // of a small file
-  void* mapping_ = nullptr;  // of a large one
+  std::string path_;
+  int fd_;
+  std::string head_;
 };
 
 }  // namespace thalweg

@@ -8,24 +8,28 @@
 #include "thalweg/graph/findings.h"
 #include "thalweg/graph/graph_assembler.h"
 #include "thalweg/graph/graph_reader.h"
-#include "thalweg/graph/mapped_file.h"
+#include "thalweg/graph/input_file.h"
 #include "thalweg/graph/shape_inference.h"
 #include "thalweg/graph/validate.h"
 
 namespace thalweg {
 namespace {
 
-absl::Status ReadGraph(const GraphBytes& source, const LoadLimits& limits, GraphSink& sink) {
-  if (source.bytes.empty()) return absl::InvalidArgumentError("empty: there are no bytes in it");
+// As much as telling the kind of a file takes.
+constexpr size_t kHeadBytes = 64 << 10;
+
+absl::Status NotAGraph(absl::string_view label, const SniffedFile& file) {
+  return absl::InvalidArgumentError(absl::StrCat(label, ": not a GraphDef: this is ", file.description,
+                                                 file.advice.empty() ? "" : absl::StrCat("; ", file.advice)));
+}
+
+absl::Status ReadGraph(const GraphBytes& source, const std::string& label, const LoadLimits& limits, GraphSink& sink) {
+  if (source.bytes.empty()) return absl::InvalidArgumentError(absl::StrCat(label, ": empty: there are no bytes in it"));
   const SniffedFile file = SniffFile(source.bytes);
-  switch (file.kind) {
-    case FileKind::kOther:
-      return absl::InvalidArgumentError(absl::StrCat("not a GraphDef: this is ", file.description,
-                                                     file.advice.empty() ? "" : absl::StrCat("; ", file.advice)));
-    case FileKind::kTextGraph: return ReadTextGraph(source.bytes, limits, sink);
-    case FileKind::kBinaryGraph: break;
-  }
-  return ReadBinaryGraph(source, limits, sink);
+  if (file.kind == FileKind::kOther) return NotAGraph(label, file);
+  const absl::Status status = file.kind == FileKind::kTextGraph ? ReadTextGraph(source.bytes, limits, sink)
+                                                                : ReadBinaryGraph(source, limits, sink);
+  return status.ok() ? status : absl::Status(status.code(), absl::StrCat(label, ": ", status.message()));
 }
 
 // The stages of loading, in order. Shapes are judged only in a graph that is otherwise right.
@@ -34,9 +38,7 @@ absl::StatusOr<LoadResult> Load(const GraphBytes& source, const std::string& lab
   const google::protobuf::LogSilencer silencer;
   FindingList findings;
   GraphAssembler assembler(options, findings);
-  if (const absl::Status status = ReadGraph(source, options.limits, assembler); !status.ok()) {
-    return absl::Status(status.code(), absl::StrCat(label, ": ", status.message()));
-  }
+  THALWEG_RETURN_IF_ERROR(ReadGraph(source, label, options.limits, assembler));
   GraphAssembler::Result assembled = assembler.Finish();
   LoadResult result;
   result.graph = std::move(assembled.graph);
@@ -66,13 +68,19 @@ bool LoadResult::has_errors() const {
 absl::Status LoadResult::status() const { return StatusOfFindings(findings); }
 
 absl::StatusOr<LoadResult> LoadGraphFile(const std::string& path, const LoadOptions& options) {
-  THALWEG_ASSIGN_OR_RETURN(const std::shared_ptr<const MappedFile> file, MappedFile::Open(path));
-  return Load({file->bytes(), file, file.get()}, path, options);
+  THALWEG_ASSIGN_OR_RETURN(InputFile file, InputFile::Open(path));
+  // Something else than a graph is told by its start; it may be large, and need not be read.
+  THALWEG_ASSIGN_OR_RETURN(const absl::string_view head, file.Head(kHeadBytes));
+  if (head.size() == kHeadBytes) {
+    if (const SniffedFile file_kind = SniffFile(head); file_kind.kind == FileKind::kOther) return NotAGraph(path, file_kind);
+  }
+  THALWEG_ASSIGN_OR_RETURN(FileContents contents, file.ReadAll());
+  return Load({contents.bytes, std::move(contents.owner)}, path, options);
 }
 
 absl::StatusOr<LoadResult> LoadGraphBytes(absl::string_view bytes, std::shared_ptr<const void> owner,
                                           const std::string& label, const LoadOptions& options) {
-  return Load({bytes, std::move(owner), nullptr}, label, options);
+  return Load({bytes, std::move(owner)}, label, options);
 }
 
 }  // namespace thalweg

@@ -1,6 +1,6 @@
 // Loading: from bytes to a Graph, all faults found at once.
 //
-// The file is mapped and read node by node (no whole message in memory); large tensor contents stay views into the map.
+// The file's bytes are taken apart node by node (no whole message in memory); large tensor contents stay views of them.
 // `.pb` and `.pbtxt` are told apart by content; other known kinds of file are named in the error ("this is a JPEG
 // image").
 #pragma once

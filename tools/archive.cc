@@ -17,7 +17,7 @@ constexpr size_t kMaxKeyList = 400;  // characters of a message
 }  // namespace
 
 absl::StatusOr<TensorArchive> TensorArchive::Open(const std::string& path) {
-  THALWEG_ASSIGN_OR_RETURN(FileBytes file, ReadFile(path));
+  THALWEG_ASSIGN_OR_RETURN(FileContents file, ReadFile(path));
   THALWEG_ASSIGN_OR_RETURN(ZipReader zip, ZipReader::Open(std::move(file), path));
   return TensorArchive(std::move(zip), path);
 }
@@ -35,12 +35,12 @@ absl::StatusOr<NpyArray> TensorArchive::Read(absl::string_view key) const {
     return absl::NotFoundError(
         absl::StrCat(path_, ": no array '", key, "'; there are: ", Ellipsis(absl::StrJoin(keys(), ", "), kMaxKeyList)));
   }
-  THALWEG_ASSIGN_OR_RETURN(const FileBytes content, zip_.Read(entry));
+  THALWEG_ASSIGN_OR_RETURN(const FileContents content, zip_.Read(entry));
   return ParseNpy(content.bytes, content.owner, absl::StrCat(path_, "#", key));
 }
 
 absl::StatusOr<NpyArray> ReadNpyFile(const std::string& path) {
-  THALWEG_ASSIGN_OR_RETURN(const FileBytes file, ReadFile(path));
+  THALWEG_ASSIGN_OR_RETURN(const FileContents file, ReadFile(path));
   return ParseNpy(file.bytes, file.owner, path);
 }
 

@@ -1,7 +1,5 @@
 #include "thalweg/tools/file.h"
 
-#include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -21,52 +19,11 @@ absl::Status FileError(int error, absl::string_view doing, const std::string& pa
                       absl::StrCat("cannot ", doing, " '", path, "': ", std::strerror(error)));
 }
 
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() {
-    if (fd_ >= 0) close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
-
-absl::StatusOr<FileBytes> MapRegularFile(int fd, size_t size, const std::string& path) {
-  if (size == 0) return FileBytes{};
-  void* memory = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
-  if (memory == MAP_FAILED) return FileError(errno, "map", path);
-  std::shared_ptr<const void> owner(memory, [size](const void* p) { munmap(const_cast<void*>(p), size); });
-  return FileBytes{absl::string_view(static_cast<const char*>(memory), size), std::move(owner)};
-}
-
-absl::StatusOr<FileBytes> ReadToEnd(int fd, const std::string& path) {
-  auto content = std::make_shared<std::string>();
-  char chunk[65536];
-  for (;;) {
-    const ssize_t got = read(fd, chunk, sizeof chunk);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return FileError(errno, "read", path);
-    if (got == 0) break;
-    content->append(chunk, static_cast<size_t>(got));
-  }
-  const absl::string_view bytes = *content;
-  return FileBytes{bytes, std::move(content)};
-}
-
 }  // namespace
 
-absl::StatusOr<FileBytes> ReadFile(const std::string& path) {
-  const Descriptor fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (fd.get() < 0) return FileError(errno, "open", path);
-  struct stat info;
-  if (fstat(fd.get(), &info) != 0) return FileError(errno, "look at", path);
-  if (S_ISDIR(info.st_mode)) return absl::InvalidArgumentError(absl::StrCat("'", path, "' is a folder, not a file"));
-  if (S_ISREG(info.st_mode)) return MapRegularFile(fd.get(), static_cast<size_t>(info.st_size), path);
-  return ReadToEnd(fd.get(), path);
+absl::StatusOr<FileContents> ReadFile(const std::string& path) {
+  THALWEG_ASSIGN_OR_RETURN(InputFile file, InputFile::Open(path));
+  return file.ReadAll();
 }
 
 absl::StatusOr<std::unique_ptr<OutputFile>> OutputFile::Create(const std::string& path) {

@@ -1,4 +1,4 @@
-// Whole files: mapped for reading, and written so that a half-written file never stands under its final name.
+// Whole files: read at once, and written so that a half-written file never stands under its final name.
 #pragma once
 
 #include <cstdint>
@@ -10,18 +10,12 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "thalweg/graph/input_file.h"
 
 namespace thalweg::tools {
 
-// Bytes with whoever keeps them alive.
-struct FileBytes {
-  absl::string_view bytes;
-  std::shared_ptr<const void> owner;
-};
-
-// Maps a regular file, reads anything else (a pipe) to its end. NotFound, PermissionDenied or InvalidArgument (a
-// folder).
-absl::StatusOr<FileBytes> ReadFile(const std::string& path);
+// Errors as InputFile says.
+absl::StatusOr<FileContents> ReadFile(const std::string& path);
 
 class OutputFile {
  public:

@@ -38,7 +38,7 @@ uint8_t Luma(const uint8_t* rgba) {
 }  // namespace
 
 absl::StatusOr<Tensor> ReadPng(const std::string& path, int channels) {
-  THALWEG_ASSIGN_OR_RETURN(const FileBytes file, ReadFile(path));
+  THALWEG_ASSIGN_OR_RETURN(const FileContents file, ReadFile(path));
   if (file.bytes.size() < 8 || png_sig_cmp(reinterpret_cast<png_const_bytep>(file.bytes.data()), 0, 8) != 0) {
     return absl::InvalidArgumentError(absl::StrCat("'", path, "' is not a PNG image"));
   }

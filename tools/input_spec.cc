@@ -268,7 +268,7 @@ absl::StatusOr<Tensor> BuildLiteral(const InputSpec& spec, const WantedInput& wa
 }
 
 absl::StatusOr<Tensor> BuildRaw(const InputSpec& spec) {
-  THALWEG_ASSIGN_OR_RETURN(const FileBytes file, ReadFile(spec.path));
+  THALWEG_ASSIGN_OR_RETURN(const FileContents file, ReadFile(spec.path));
   const int64_t size = static_cast<int64_t>(DTypeSize(*spec.dtype));
   if (size == 0) return absl::InvalidArgumentError(absl::StrCat("raw data cannot be of type ", DTypeName(*spec.dtype)));
   int64_t bytes = 0;

@@ -96,7 +96,7 @@ absl::StatusOr<Script> ParseScript(absl::string_view text, absl::string_view lab
 }
 
 absl::StatusOr<Script> ReadScript(const std::string& path) {
-  THALWEG_ASSIGN_OR_RETURN(const FileBytes file, ReadFile(path));
+  THALWEG_ASSIGN_OR_RETURN(const FileContents file, ReadFile(path));
   return ParseScript(file.bytes, path);
 }
 

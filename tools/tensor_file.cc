@@ -12,7 +12,7 @@
 namespace thalweg::tools {
 
 absl::StatusOr<Tensor> ReadTensorProtoFile(const std::string& path) {
-  THALWEG_ASSIGN_OR_RETURN(const FileBytes file, ReadFile(path));
+  THALWEG_ASSIGN_OR_RETURN(const FileContents file, ReadFile(path));
   TensorProto proto;
   if (file.bytes.size() > static_cast<size_t>(std::numeric_limits<int>::max()) ||
       !proto.ParseFromArray(file.bytes.data(), static_cast<int>(file.bytes.size()))) {

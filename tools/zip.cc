@@ -105,7 +105,7 @@ class Extra64 {
 
 }  // namespace
 
-absl::StatusOr<ZipReader> ZipReader::Open(FileBytes file, std::string label) {
+absl::StatusOr<ZipReader> ZipReader::Open(FileContents file, std::string label) {
   ZipReader reader;
   reader.file_ = std::move(file);
   reader.label_ = std::move(label);
@@ -204,12 +204,12 @@ absl::StatusOr<absl::string_view> ZipReader::CompressedData(const Entry& entry) 
   return bytes.substr(start, entry.compressed);
 }
 
-absl::StatusOr<FileBytes> ZipReader::Read(absl::string_view name) const {
+absl::StatusOr<FileContents> ZipReader::Read(absl::string_view name) const {
   const auto found = index_.find(name);
   if (found == index_.end()) return absl::NotFoundError(absl::StrCat(label_, ": no entry '", name, "'"));
   const Entry& entry = entries_[found->second];
   THALWEG_ASSIGN_OR_RETURN(const absl::string_view data, CompressedData(entry));
-  FileBytes content{data, file_.owner};
+  FileContents content{data, file_.owner};
   if (entry.method == kDeflated) {
     THALWEG_RETURN_IF_ERROR(
         CheckFitsMemory(static_cast<int64_t>(entry.size), absl::StrCat(label_, ": entry '", name, "'")));

@@ -24,13 +24,13 @@ namespace thalweg::tools {
 class ZipReader {
  public:
   // Takes a file that is a zip archive. InvalidArgument or DataLoss otherwise.
-  static absl::StatusOr<ZipReader> Open(FileBytes file, std::string label);
+  static absl::StatusOr<ZipReader> Open(FileContents file, std::string label);
 
   // In the order of the archive's directory; of entries with one name the last one counts.
   std::vector<std::string> names() const;
   bool Has(absl::string_view name) const { return index_.contains(name); }
   // The content of an entry: a view of the file if it is stored, else inflated. NotFound lists what there is.
-  absl::StatusOr<FileBytes> Read(absl::string_view name) const;
+  absl::StatusOr<FileContents> Read(absl::string_view name) const;
 
  private:
   struct Entry {
@@ -46,7 +46,7 @@ class ZipReader {
   absl::Status ReadEntry(size_t* position, size_t end);
   absl::StatusOr<absl::string_view> CompressedData(const Entry& entry) const;
 
-  FileBytes file_;
+  FileContents file_;
   std::string label_;
   std::vector<Entry> entries_;
   absl::flat_hash_map<std::string, size_t> index_;  // name -> entry

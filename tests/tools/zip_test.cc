@@ -110,7 +110,7 @@ std::string OneEntry(const std::string& content, Lie lie = {}) {
 absl::StatusOr<std::string> ReadX(const std::string& zip) {
   const absl::StatusOr<ZipReader> reader = ZipReader::Open({zip, nullptr}, "a.npz");
   if (!reader.ok()) return reader.status();
-  const absl::StatusOr<FileBytes> content = reader->Read("x");
+  const absl::StatusOr<FileContents> content = reader->Read("x");
   if (!content.ok()) return content.status();
   return std::string(content->bytes);
 }
