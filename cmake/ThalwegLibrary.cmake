@@ -35,6 +35,8 @@ foreach(header IN LISTS THALWEG_PUBLIC_HEADERS)
   install(FILES "${header}" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/thalweg/${folder}")
 endforeach()
 
+install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DATADIR}/licenses/thalweg")
+
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/thalweg")
 install(EXPORT thalwegTargets NAMESPACE thalweg:: DESTINATION "${package_dir}")
 file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/thalwegConfig.cmake" @ONLY CONTENT

@@ -27,6 +27,7 @@ expect() {  # expect TEXT COMMAND...
 
 rm -rf "$work"
 cmake --install "$build" --prefix "$work/installed" > /dev/null
+cmp "$root/LICENSE" "$work/installed/share/licenses/thalweg/LICENSE" || fail "the package lacks its licence"
 if grep -rnE "^[^/]*($others)" "$work/installed/include"; then fail "a public header names another library"; fi
 library=$(echo "$work"/installed/lib*/libthalweg.so "$work"/installed/lib/*/libthalweg.so | tr ' ' '\n' | grep -v '\*' | head -n 1)
 if nm -DC --defined-only "$library" | cut -d ' ' -f 3- | grep -vE '^((typeinfo|typeinfo name|vtable) for )?thalweg::'; then
