@@ -5,7 +5,9 @@
                        [--folders NAME...] [--filter RE] [--modes NAME...] [--sample N] [--update-floor] [-v]
 
 Two places hold cases: tests/golden, always there, and the root (default: $THALWEG_CONFORMANCE, else ../shared/conformance
-next to the repository), which may be missing. A suite says in which modes which of them run:
+next to the repository), which may be missing. Of the root those cases count whose ops thalweg is meant to have: GROUPS names
+the groups, the root's groups.json says which case needs which. A suite says how many of them run in which modes, spread
+evenly over each folder and the same ones every time:
 
     plain       as a user would
     no-opt      without rewriting passes: what a pass changes shows as a difference
@@ -14,7 +16,8 @@ next to the repository), which may be missing. A suite says in which modes which
     placements  the assignments of placements.json beside a case
 
 Passes per mode and folder are compared with floor.json: fewer than there is a failure, and so is a root that exists but
-cannot be read. --update-floor writes higher numbers, never lower ones. The last line begins "NOTE:" and sums it up.
+cannot be read, or that THALWEG_CONFORMANCE names and is missing. --update-floor writes higher numbers, never lower ones.
+The last line begins "NOTE:" and sums it up.
 """
 import argparse
 import collections
@@ -41,6 +44,9 @@ REPOSITORY = os.path.dirname(os.path.dirname(HERE))
 FLOOR = os.path.join(HERE, "floor.json")
 GOLDEN = os.path.join(REPOSITORY, "tests", "golden")
 
+# The groups of cases that thalweg is meant to pass: 1 core ops, 2 control flow, 3 the other kernels, 4 state and saving.
+GROUPS = (1, 2)
+
 MODES = {
     "plain": [],
     "no-opt": ["--no-opt"],
@@ -48,11 +54,11 @@ MODES = {
     "sim": ["-d", "CPU:0,GPU:0=sim", "--policy", "scatter~7"],
     "placements": [],
 }
-# sample: at most this many cases of each folder, evenly spread; slow: multiplies time limits; memory: judge peak memory.
+# modes: how many cases of each folder at most; slow: multiplies time limits; memory: judge peak memory.
 SUITES = {
-    "release": {"modes": ["plain", "no-opt", "scattered", "sim"], "sample": 60, "slow": 2, "memory": True},
-    "asan": {"modes": ["plain", "scattered", "sim"], "sample": 20, "slow": 20, "memory": False},
-    "tsan": {"modes": ["scattered"], "sample": 10, "slow": 40, "memory": False},
+    "release": {"modes": {"plain": 150, "no-opt": 60, "scattered": 60, "sim": 60}, "slow": 2, "memory": True},
+    "asan": {"modes": {"plain": 30, "scattered": 15, "sim": 15}, "slow": 20, "memory": False},
+    "tsan": {"modes": {"scattered": 12, "sim": 6}, "slow": 40, "memory": False},
 }
 DEFAULT_SECONDS = 60
 MAX_OUTPUT = 4 << 20
@@ -190,11 +196,16 @@ def read_report(case, process):
 # ---- which cases ------------------------------------------------------------------------------------------------------
 
 
+class Unreadable(Exception):
+    """The root is there, but not as it should be."""
+
+
 def case_folders(top):
-    if not os.access(top, os.R_OK | os.X_OK):
-        raise OSError(f"cannot read {top}")
+    def refuse(error):
+        raise Unreadable(f"cannot read {error.filename}: {error.strerror}")
+
     found = []
-    for folder, subfolders, files in os.walk(top):
+    for folder, subfolders, files in os.walk(top, onerror=refuse):
         subfolders.sort()
         if "case.json" in files:
             subfolders.clear()
@@ -202,15 +213,28 @@ def case_folders(top):
     return found
 
 
+def read_groups(root):
+    """Path of a case below the root -> the group of ops that it needs."""
+    path = os.path.join(root, "groups.json")
+    try:
+        with open(path, encoding="utf-8") as file:
+            return json.load(file)
+    except (OSError, ValueError) as error:
+        raise Unreadable(f"{path} should say which cases need which ops: {error}") from error
+
+
 def all_folders(root):
-    """Label -> paths of cases: golden/graphs, golden/digits, and every folder of the root."""
+    """Label -> paths of cases: golden/graphs, golden/digits, and every folder of the root with cases of GROUPS."""
     labels = {f"golden/{name}": case_folders(os.path.join(GOLDEN, name)) for name in ("digits", "graphs")}
-    if os.path.exists(root):
-        for name in sorted(os.listdir(root)):
-            if os.path.isdir(os.path.join(root, name)):
-                paths = case_folders(os.path.join(root, name))
-                if paths:
-                    labels[name] = paths
+    if not os.path.exists(root):
+        return labels
+    groups = read_groups(root)
+    for path in case_folders(root):
+        name = os.path.relpath(path, root)
+        if groups.get(name) in GROUPS:
+            labels.setdefault(name.split(os.sep)[0], []).append(path)
+    if not any(not label.startswith("golden/") for label in labels):
+        raise Unreadable(f"{root} holds no cases")
     return labels
 
 
@@ -220,9 +244,9 @@ def spread(paths, count):
     return [paths[i * len(paths) // count] for i in range(count)]
 
 
-def jobs_of(labels, modes, sample):
+def jobs_of(labels, modes):
     jobs = []
-    for mode in modes:
+    for mode, sample in modes.items():
         for label, paths in labels.items():
             for path in spread(paths, sample):
                 beside = os.path.join(path, "placements.json")
@@ -297,7 +321,7 @@ def parse_arguments():
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--folders", nargs="*", help="only these folders")
     parser.add_argument("--filter", help="only cases whose path matches this regular expression")
-    parser.add_argument("--modes", nargs="*", choices=MODES, help="only these modes of the suite")
+    parser.add_argument("--modes", nargs="*", choices=MODES, help="these modes instead of those of the suite")
     parser.add_argument("--sample", type=int, help="at most this many cases of each folder")
     parser.add_argument("--update-floor", action="store_true", help="write passes above the floor to floor.json")
     parser.add_argument("-v", "--verbose", action="store_true", help="list every failure")
@@ -311,13 +335,19 @@ def main():
     if not os.access(program, os.X_OK):
         print(f"run_conformance.py: {program} is not there; build it first", file=sys.stderr)
         return 2
-    labels = all_folders(arguments.root)
+    try:
+        labels = all_folders(arguments.root)
+        if "THALWEG_CONFORMANCE" in os.environ and not os.path.exists(arguments.root):
+            raise Unreadable(f"{arguments.root} is not there, but THALWEG_CONFORMANCE names it")
+    except Unreadable as error:
+        print(f"NOTE: {error}")
+        return 1
     if arguments.folders:
         labels = {label: paths for label, paths in labels.items() if label in arguments.folders}
     if arguments.filter:
         labels = {label: [path for path in paths if re.search(arguments.filter, path)] for label, paths in labels.items()}
-    modes = [mode for mode in suite["modes"] if not arguments.modes or mode in arguments.modes]
-    jobs = jobs_of(labels, modes, arguments.sample or suite["sample"])
+    modes = {mode: arguments.sample or suite["modes"].get(mode) for mode in arguments.modes or suite["modes"]}
+    jobs = jobs_of(labels, modes)
     with concurrent.futures.ThreadPoolExecutor(max(1, arguments.jobs)) as pool:
         results = list(pool.map(lambda job: run_case(job, program, suite), jobs))
 
