@@ -1,6 +1,8 @@
-// The thalweg side of tests/bench/run.py: one process per thread count, driven by lines on standard input, so that the
-// peers' runs can be interleaved with ours.
+// The thalweg side of tests/bench/run.py and tests/bench/limits.py: one process per thread count, driven by lines on standard
+// input, so that the peers' runs can be interleaved with ours.
 //
+//   ready                                      nothing                                         -> "ok"
+//   open PATH                                  loads a graph and keeps it                      -> "ok LOAD_NS"
 //   load NAME PATH FEED FETCH TARGET THREADS   ("-" for none; FEED is a scalar float tensor)   -> "ok LOAD_NS PLACE_NS COMPILE_NS"
 //   run NAME COUNT                             COUNT steps                                     -> "ns N" (total nanoseconds)
 //   trace NAME                                 one traced step        -> "trace EVENTS NODES BUSY_PLUS_GAP_NS WALL_NS"
@@ -90,10 +92,22 @@ absl::StatusOr<std::string> TraceOnce(std::istream& in, std::map<std::string, Wo
          std::to_string(totals.busy_nanos + totals.gap_nanos) + " " + std::to_string(wall);
 }
 
+absl::StatusOr<std::string> Open(std::istream& in, std::map<std::string, Workload>* workloads) {
+  std::string path;
+  in >> path;
+  const auto begin = Clock::now();
+  auto session = Session::FromFile(path, SessionOptions());
+  if (!session.ok()) return session.status();
+  (*workloads)[path].session = *std::move(session);
+  return "ok " + std::to_string(Since(begin));
+}
+
 absl::StatusOr<std::string> Execute(const std::string& line, std::map<std::string, Workload>* workloads) {
   std::istringstream in(line);
   std::string verb;
   in >> verb;
+  if (verb == "ready") return "ok";
+  if (verb == "open") return Open(in, workloads);
   if (verb == "load") return Load(in, workloads);
   if (verb == "run") return Run(in, *workloads);
   if (verb == "trace") return TraceOnce(in, *workloads);
