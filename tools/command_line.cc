@@ -8,15 +8,26 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "thalweg/proto/status_macros.h"
+#include "thalweg/tools/config_file.h"
+#include "thalweg/tools/file.h"
 #include "thalweg/tools/report.h"
 
 namespace thalweg::tools {
 namespace {
 
 constexpr char kOn[] = "true";
+constexpr char kOff[] = "false";
+constexpr char kConfig[] = "config";
+constexpr char kDumpConfig[] = "dump-config";
+// Keys of a configuration file beside the names of flags.
+constexpr char kVerbKey[] = "verb";
+constexpr char kArgumentsKey[] = "arguments";
 
 std::vector<FlagSpec> WithCommonFlags(const CommandSpec& spec) {
   std::vector<FlagSpec> flags = spec.flags;
+  flags.push_back({FlagKind::kValue, kConfig, "", "f.toml", "read flags from this file; those given here come after"});
+  flags.push_back({FlagKind::kValue, kDumpConfig, "", "f.toml", "write the flags of this call for --config"});
   flags.push_back({FlagKind::kSwitch, "help", "h", "", "this text"});
   return flags;
 }
@@ -130,40 +141,165 @@ std::vector<std::string> Arguments::All(absl::string_view flag) const {
   return values == nullptr ? std::vector<std::string>() : *values;
 }
 
+// What a command line says, with or without the flags of a configuration file before it.
+class ArgumentParser {
+ public:
+  explicit ArgumentParser(const CommandSpec& spec) : spec_(spec), flags_(WithCommonFlags(spec)) {}
+
+  absl::StatusOr<Arguments> Parse(const std::vector<std::string>& arguments) const {
+    THALWEG_ASSIGN_OR_RETURN(Arguments parsed, ParseTokens(arguments));
+    if (parsed.Has("help")) return parsed;
+    if (const std::optional<std::string> path = parsed.Value(kConfig)) {
+      THALWEG_ASSIGN_OR_RETURN(std::vector<std::string> tokens, ConfigTokens(*path, parsed.positional().empty()));
+      tokens.insert(tokens.end(), arguments.begin(), arguments.end());
+      THALWEG_ASSIGN_OR_RETURN(parsed, ParseTokens(tokens));
+    }
+    if (static_cast<int>(parsed.positional_.size()) < spec_.min_positional) {
+      return absl::InvalidArgumentError(absl::StrCat("thalweg ", spec_.verb, " needs ", spec_.positional));
+    }
+    return parsed;
+  }
+
+ private:
+  absl::StatusOr<Arguments> ParseTokens(const std::vector<std::string>& tokens) const {
+    CLI::App app;
+    app.set_help_flag();
+    app.allow_extras();
+    std::vector<CLI::Option*> options;
+    for (const FlagSpec& flag : flags_) options.push_back(AddTo(app, flag));
+    CLI::Option* positional = nullptr;
+    if (spec_.max_positional > 0) positional = app.add_option("positional")->expected(1, spec_.max_positional);
+
+    try {
+      app.parse(std::vector<std::string>(tokens.rbegin(), tokens.rend()));  // CLI11 reads the vector from its end
+    } catch (const CLI::ParseError& error) {
+      return MalformedFlag(error);
+    }
+
+    Arguments parsed;
+    parsed.verb_ = spec_.verb;
+    for (size_t i = 0; i < flags_.size(); ++i) {
+      if (options[i]->count() == 0) continue;
+      std::vector<std::string> values = options[i]->results();
+      THALWEG_RETURN_IF_ERROR(CheckSwitch(flags_[i], values));
+      if (flags_[i].kind == FlagKind::kOptionalValue)
+        std::replace(values.begin(), values.end(), std::string(kOn), std::string());
+      if (flags_[i].kind == FlagKind::kPair && values.size() > 2) values.erase(values.begin(), values.end() - 2);
+      parsed.flags_.emplace_back(flags_[i].name, std::move(values));
+    }
+    if (parsed.Has("help")) return parsed;
+    const std::vector<std::string> rest = app.remaining();
+    if (!rest.empty()) return LeftOver(spec_, flags_, rest);
+    if (positional != nullptr) parsed.positional_ = positional->results();
+    return parsed;
+  }
+
+  // A configuration file as the command line it stands for.
+  absl::StatusOr<std::vector<std::string>> ConfigTokens(const std::string& path, bool with_positional) const {
+    THALWEG_ASSIGN_OR_RETURN(const FileContents file, ReadFile(path));
+    THALWEG_ASSIGN_OR_RETURN(const std::vector<ConfigEntry> entries, ParseConfig(file.bytes, path));
+    std::vector<std::string> tokens;
+    for (const ConfigEntry& entry : entries) {
+      const auto wrong = [&](absl::string_view what) {
+        return absl::InvalidArgumentError(absl::StrCat(path, " line ", entry.line, ": ", what));
+      };
+      if (entry.key == kVerbKey) {
+        if (entry.values.size() == 1 && entry.values[0] == spec_.verb) continue;
+        return wrong(absl::StrCat("the file is for thalweg ", absl::StrJoin(entry.values, " "), ", this is thalweg ", spec_.verb));
+      }
+      if (entry.key == kArgumentsKey) {
+        if (with_positional) tokens.insert(tokens.end(), entry.values.begin(), entry.values.end());
+        continue;
+      }
+      if (absl::Status status = AppendFlagTokens(entry, &tokens); !status.ok()) return wrong(status.message());
+    }
+    return tokens;
+  }
+
+  absl::Status AppendFlagTokens(const ConfigEntry& entry, std::vector<std::string>* tokens) const {
+    const auto flag =
+        std::find_if(flags_.begin(), flags_.end(), [&](const FlagSpec& f) { return f.name == entry.key; });
+    if (flag == flags_.end() || entry.key == kConfig || entry.key == kDumpConfig) {
+      std::vector<std::string> names = {kVerbKey, kArgumentsKey};
+      for (const FlagSpec& f : spec_.flags) names.push_back(f.name);
+      const std::vector<std::string> nearest = NearestWords(entry.key, names, 2);
+      return absl::InvalidArgumentError(
+          absl::StrCat("'", entry.key, "' is no setting of thalweg ", spec_.verb,
+                       nearest.empty() ? "" : absl::StrCat("; nearest: ", absl::StrJoin(nearest, ", "))));
+    }
+    const std::string name = absl::StrCat("--", entry.key);
+    if (flag->kind == FlagKind::kPair) {
+      if (entry.values.size() != 2) return absl::InvalidArgumentError(absl::StrCat("'", entry.key, "' takes two values"));
+      tokens->push_back(name);
+      tokens->insert(tokens->end(), entry.values.begin(), entry.values.end());
+      return absl::OkStatus();
+    }
+    const bool may_be_many = flag->kind == FlagKind::kRepeated || flag->kind == FlagKind::kOptionalValue;
+    if (entry.values.size() != 1 && !may_be_many)
+      return absl::InvalidArgumentError(absl::StrCat("'", entry.key, "' takes one value"));
+    for (const std::string& value : entry.values) {
+      switch (flag->kind) {
+        case FlagKind::kSwitch:
+        case FlagKind::kOnOff:
+          if (value != kOn && value != kOff)
+            return absl::InvalidArgumentError(absl::StrCat("'", entry.key, "' is true or false"));
+          if (value == kOn) tokens->push_back(name);
+          else if (flag->kind == FlagKind::kOnOff) tokens->push_back(absl::StrCat("--no-", entry.key));
+          break;
+        case FlagKind::kOptionalValue:
+          if (value != kOff) tokens->push_back(value == kOn ? name : absl::StrCat(name, "=", value));
+          break;
+        default: tokens->push_back(absl::StrCat(name, "=", value)); break;
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  const CommandSpec& spec_;
+  const std::vector<FlagSpec> flags_;
+};
+
 absl::StatusOr<Arguments> ParseArguments(const CommandSpec& spec, const std::vector<std::string>& arguments) {
-  const std::vector<FlagSpec> flags = WithCommonFlags(spec);
-  CLI::App app;
-  app.set_help_flag();
-  app.allow_extras();
-  std::vector<CLI::Option*> options;
-  for (const FlagSpec& flag : flags) options.push_back(AddTo(app, flag));
-  CLI::Option* positional = nullptr;
-  if (spec.max_positional > 0) positional = app.add_option("positional")->expected(1, spec.max_positional);
+  return ArgumentParser(spec).Parse(arguments);
+}
 
-  try {
-    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));  // CLI11 reads the vector from its end
-  } catch (const CLI::ParseError& error) {
-    return MalformedFlag(error);
-  }
+namespace {
 
-  Arguments parsed;
-  parsed.verb_ = spec.verb;
-  for (size_t i = 0; i < flags.size(); ++i) {
-    if (options[i]->count() == 0) continue;
-    std::vector<std::string> values = options[i]->results();
-    if (absl::Status status = CheckSwitch(flags[i], values); !status.ok()) return status;
-    if (flags[i].kind == FlagKind::kOptionalValue)
-      std::replace(values.begin(), values.end(), std::string(kOn), std::string());
-    parsed.flags_.emplace_back(flags[i].name, std::move(values));
+std::string TomlArray(const std::vector<std::string>& values) {
+  return absl::StrCat("[", absl::StrJoin(values, ", ", [](std::string* out, const std::string& v) {
+                        absl::StrAppend(out, TomlString(v));
+                      }), "]");
+}
+
+std::string TomlValue(const FlagSpec& flag, const std::vector<std::string>& values) {
+  switch (flag.kind) {
+    case FlagKind::kSwitch: return kOn;
+    case FlagKind::kOnOff: return values.back();
+    case FlagKind::kOptionalValue: {
+      std::vector<std::string> texts = values;
+      std::replace(texts.begin(), texts.end(), std::string(), std::string(kOn));
+      return TomlArray(texts);
+    }
+    case FlagKind::kValue: return TomlString(values.back());
+    case FlagKind::kRepeated:
+    case FlagKind::kPair: return TomlArray(values);
   }
-  if (parsed.Has("help")) return parsed;
-  const std::vector<std::string> rest = app.remaining();
-  if (!rest.empty()) return LeftOver(spec, flags, rest);
-  if (positional != nullptr) parsed.positional_ = positional->results();
-  if (static_cast<int>(parsed.positional_.size()) < spec.min_positional) {
-    return absl::InvalidArgumentError(absl::StrCat("thalweg ", spec.verb, " needs ", spec.positional));
+  return "";
+}
+
+}  // namespace
+
+std::string ConfigText(const CommandSpec& spec, const Arguments& arguments) {
+  std::string text = absl::StrCat("# thalweg ", spec.verb, " --config FILE\n", kVerbKey, " = ", TomlString(spec.verb), "\n");
+  if (!arguments.positional().empty()) absl::StrAppend(&text, kArgumentsKey, " = ", TomlArray(arguments.positional()), "\n");
+  for (const FlagSpec& flag : spec.flags) {
+    if (arguments.Has(flag.name)) {
+      absl::StrAppend(&text, flag.name, " = ", TomlValue(flag, arguments.All(flag.name)), "\n");
+    } else {
+      absl::StrAppend(&text, "# ", flag.name, ": ", *flag.help != '\0' ? flag.help : "not given", "\n");
+    }
   }
-  return parsed;
+  return text;
 }
 
 std::string HelpText(const CommandSpec& spec) {

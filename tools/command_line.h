@@ -1,8 +1,9 @@
 // The command line: every verb describes itself in a table (CommandSpec), from which parsing and help are made.
 //
 // A flag given twice: the last wins, except repeated ones, which add up. `--flag value` and `--flag=value` are the
-// same; a switch takes no value; an optional value is given only as `--flag=value`. Errors: InvalidArgument quotes the
-// offending argument and names the nearest flag.
+// same; a switch takes no value; an optional value is given only as `--flag=value`. Every verb takes --config f.toml,
+// whose flags count as given before those of the command line, and --dump-config f.toml, which writes such a file.
+// Errors: InvalidArgument quotes the offending argument and names the nearest flag.
 #pragma once
 
 #include <optional>
@@ -58,7 +59,7 @@ class Arguments {
   std::vector<std::string> All(absl::string_view flag) const;
 
  private:
-  friend absl::StatusOr<Arguments> ParseArguments(const CommandSpec&, const std::vector<std::string>&);
+  friend class ArgumentParser;
   const std::vector<std::string>* Find(absl::string_view flag) const;
 
   std::string verb_;
@@ -66,8 +67,11 @@ class Arguments {
   std::vector<std::pair<std::string, std::vector<std::string>>> flags_;
 };
 
-// `arguments` are those after the verb. -h and --help are flags of every verb.
+// `arguments` are those after the verb. Reads the file of --config, if there is one.
 absl::StatusOr<Arguments> ParseArguments(const CommandSpec& spec, const std::vector<std::string>& arguments);
+
+// What --dump-config writes: with --config it means the same call. Flags that were not given are comments.
+std::string ConfigText(const CommandSpec& spec, const Arguments& arguments);
 
 // One screen: usage, flags, examples.
 std::string HelpText(const CommandSpec& spec);

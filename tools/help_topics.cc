@@ -45,7 +45,7 @@ constexpr char kExitCodes[] = R"(  0  done
   1  a step failed; a fetch, feed or target that does not exist; a feed of a wrong type or shape
   2  unknown flag, malformed value, input file that cannot be read
   3  graph missing, garbled, truncated, refused; findings of inspect --check
-  4  --expect: a value is not as expected
+  4  run --expect: a value is not as expected; bench --assert: a figure is out of bounds
   5  out of memory (RESOURCE_EXHAUSTED)
   6  out of time (DEADLINE_EXCEEDED)
   7  a device that is asked for is not there
@@ -70,6 +70,21 @@ constexpr char kDevices[] =
 --placement p.json          a placement file (thalweg place --out), obeyed exactly; other nodes are placed as usual
 --policy scatter~7          every node on a random device that can run it: a test of partitioning
 --no-soft-placement         a node whose device is not there is an error (default: it moves to one that is)
+)";
+
+constexpr char kConfigFiles[] =
+    R"(--dump-config f.toml writes the flags of a call; --config f.toml reads them again, so that a run can be repeated:
+
+  verb = "run"
+  arguments = ["model.pb"]
+  input = ["image=@cat.png:f32,nhwc,0..1"]
+  fetch = ["prob"]
+  threads = 2
+  soft-placement = false
+
+Keys are the long names of flags, values strings, numbers, true or false, or arrays of them. Flags on the command line come
+after those of the file: the last one wins, and those that add up are added. A GRAPH on the command line replaces that of the
+file. Paths are relative to the folder in which the program runs.
 )";
 
 constexpr char kUnits[] = R"(times      5s, 250ms, 30us, 100ns, 2m; a bare number means seconds
@@ -107,6 +122,7 @@ const std::vector<HelpTopic>& HelpTopics() {
       {"names", "names of tensors and patterns of names", kNames},
       {"devices", "devices, pins, placement files, policies", kDevices},
       {"dtypes", "element types and their short names", DTypeTopic()},
+      {"config-files", "repeating a call with --config", kConfigFiles},
       {"units", "times, amounts of memory, shapes, lists", kUnits},
       {"exit-codes", "what the exit codes mean", kExitCodes},
   };

@@ -1,10 +1,12 @@
 // thalweg VERB FILE... [flags]
 #include <cstdio>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "thalweg/tools/file.h"
 #include "thalweg/tools/verbs.h"
 
 namespace thalweg::tools {
@@ -37,6 +39,10 @@ int Main(std::vector<std::string> arguments) {
     return kExitOk;
   }
   console.set_quiet(parsed->Has("quiet"));
+  if (const std::optional<std::string> path = parsed->Value("dump-config")) {
+    if (const absl::Status status = WriteFile(*path, ConfigText(verb->spec(), *parsed)); !status.ok())
+      return console.Fail({status, kExitUsage, absl::StrCat("thalweg help ", name)});
+  }
   const int exit_code = verb->run(*parsed, console);
   if (std::fflush(stdout) != 0 && exit_code == kExitOk) {
     return console.Fail({absl::DataLossError("not all output could be written to stdout"), kExitRunFailed, "df -h ."});

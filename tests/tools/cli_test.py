@@ -16,61 +16,15 @@ import unittest
 import numpy as np
 
 TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, os.path.join(TESTS, "support"))
+from graph_bytes import attr, field, graph, node, placeholder, scalar_field, shape_attr, type_attr  # noqa: E402
+
 DIGITS = os.path.join(TESTS, "golden", "digits")
 GRAPHS = os.path.join(TESTS, "golden", "graphs")
 PROGRAM = None
 
 
-# ---- small graphs, written byte by byte so that no other program is needed ---------------------------------------------
-
-
-def varint(number):
-    number &= (1 << 64) - 1
-    out = bytearray()
-    while number > 127:
-        out.append(number & 127 | 128)
-        number >>= 7
-    out.append(number)
-    return bytes(out)
-
-
-def field(number, payload):
-    if isinstance(payload, str):
-        payload = payload.encode()
-    return varint(number << 3 | 2) + varint(len(payload)) + payload
-
-
-def scalar_field(number, value):
-    return varint(number << 3) + varint(value)
-
-
-def attr(name, value):
-    return field(5, field(1, name) + field(2, value))
-
-
-TYPES = {"float": 1, "double": 2, "int32": 3, "string": 7, "int64": 9, "bool": 10, "bfloat16": 14}
-
-
-def type_attr(name, dtype):
-    return attr(name, scalar_field(6, TYPES[dtype]))
-
-
-def shape_attr(name, dims):
-    return attr(name, field(7, b"".join(field(2, scalar_field(1, d)) for d in dims)))
-
-
-def node(name, op, inputs=(), *attrs, device=""):
-    body = field(1, name) + field(2, op) + b"".join(field(3, i) for i in inputs) + (field(4, device) if device else b"")
-    return field(1, body + b"".join(attrs))
-
-
-def placeholder(name, dtype, dims=None):
-    shape = [] if dims is None else [shape_attr("shape", dims)]
-    return node(name, "Placeholder", [], type_attr("dtype", dtype), *shape)
-
-
-def graph(*nodes, producer=2474):
-    return b"".join(nodes) + field(4, scalar_field(1, producer))
+# ---- small graphs ------------------------------------------------------------------------------------------------------
 
 
 def add_graph(dtype="float"):
@@ -432,6 +386,53 @@ class BenchTest(CliTest):
     def test_duration(self):
         self.write("g.pb", add_graph())
         self.assertIn("per second", self.ok("bench", "g.pb", "--duration", "200ms", "--warmup", "0").out)
+
+    def test_assertions(self):
+        self.write("g.pb", add_graph())
+        self.ok("bench", "g.pb", "-n", "20", "--assert", "p50<1000s", "--assert", "nodes_executed >= 1")
+        finished = self.fails(4, "FAILED_PRECONDITION", "bench", "g.pb", "-n", "20", "--assert", "p50<0ns")
+        self.assertRegex(finished.err, r"p50<0ns.* threads \d+, callers 1: p50 is ")
+        self.assertIn("per second", finished.out)
+        self.fails(2, "INVALID_ARGUMENT", "bench", "g.pb", "--assert", "p51<2ms")
+
+    def test_interrupt_cancels_the_run(self):
+        self.write("g.pb", long_chain())
+        child = subprocess.Popen([PROGRAM, "bench", "g.pb", "-i", "x=rand:f32:1000x1000~1", "-f", "out"], cwd=self.folder,
+                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        with contextlib.closing(child.stdout), contextlib.closing(child.stderr):
+            time.sleep(1)
+            begin = time.monotonic()
+            child.send_signal(signal.SIGINT)
+            self.assertEqual(child.wait(60), 130)
+            self.assertLess(time.monotonic() - begin, 20)
+
+
+class ConfigFileTest(CliTest):
+    def test_a_dumped_call_can_be_repeated(self):
+        self.write("g.pb", add_graph())
+        first = self.ok("run", "g.pb", "-i", "x=[[1,2]]", "-i", "y=[[3,4]]", "-f", "sum", "--threads", "1", "--no-opt=identity",
+                        "--no-soft-placement", "--pin", "s.*=CPU:0", "--dump-config", "f.toml")
+        self.assertEqual(self.ok("run", "--config", "f.toml").out, first.out)
+        self.ok("run", "--config", "f.toml", "--dump-config", "again.toml")
+        with open(self.path("f.toml"), encoding="utf-8") as file, open(self.path("again.toml"), encoding="utf-8") as again:
+            self.assertEqual(file.read(), again.read())
+
+    def test_the_command_line_comes_after_the_file(self):
+        self.write("g.pb", add_graph())
+        self.write("f.toml", 'verb = "run"\narguments = ["missing.pb"]  # replaced\ninput = [\n "x=[[1,2]]",\n "y=[[3,4]]"]\nfetch = ["x"]\nthreads = 1\njson = true\n')
+        document = self.ok("run", "g.pb", "--config", "f.toml", "-f", "sum", "--threads", "2").json
+        self.assertEqual(document["config"]["threads"], 2)
+        self.assertEqual([output["name"] for output in document["steps"][0]["outputs"]], ["x", "sum"])
+
+    def test_mistakes_name_the_line(self):
+        self.write("g.pb", add_graph())
+        for text, words in ((b'fetch = ["sum"]\nthread = 2\n', r"line 2: 'thread' is no setting.*threads"), (b'fetch = [\n"sum"', "line 2"),
+                            (b'verb = "bench"\n', "for thalweg bench"), (b'json = "yes"\n', "true or false"), (b"json = yes\n", "line 1"),
+                            (b"\x00\xff", "line 1"), (b"[run]\n", "tables"), (b"json = true\njson = true\n", "already"),
+                            (b'config = "f.toml"\n', "no setting")):
+            self.write("f.toml", text)
+            self.assertRegex(self.fails(2, "INVALID_ARGUMENT", "run", "g.pb", "-f", "sum", "--config", "f.toml").err, words)
+        self.fails(2, "NOT_FOUND", "run", "g.pb", "--config", "missing.toml")
 
 
 class SmallVerbsTest(CliTest):

@@ -86,6 +86,13 @@ TEST(CommandLineTest, EveryHelpFitsAScreenAndHasThreeExamples) {
   }
 }
 
+TEST(CommandLineTest, TheLastPairWins) {
+  const absl::StatusOr<Arguments> a =
+      ParseArguments(kInspectVerb.spec(), {"g.pb", "--path", "a", "b", "--path", "c", "d"});
+  ASSERT_TRUE(a.ok()) << a.status();
+  EXPECT_EQ(a->All("path"), (std::vector<std::string>{"c", "d"}));
+}
+
 TEST(CommandLineTest, ExamplesParse) {
   for (const Verb* verb : AllVerbs()) {
     for (const char* example : verb->spec().examples) {

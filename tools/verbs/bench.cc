@@ -15,6 +15,7 @@
 #include "thalweg/proto/status_macros.h"
 #include "thalweg/runtime/session.h"
 #include "thalweg/tools/advice.h"
+#include "thalweg/tools/assertion.h"
 #include "thalweg/tools/feeds.h"
 #include "thalweg/tools/interrupt.h"
 #include "thalweg/tools/json_text.h"
@@ -40,6 +41,8 @@ constexpr size_t kMaxDefaultFetches = 16;
 constexpr int64_t kWindowNanos = 250'000'000;
 constexpr int kWindows = 4;
 constexpr int64_t kLongestNanos = 60'000'000'000;
+// An interrupt cancels runs from this length on; shorter ones are not slowed by it, and it is seen between them.
+constexpr int64_t kWorthCancellingNanos = 10'000'000;
 
 const CommandSpec& Spec() {
   static const CommandSpec* const spec = [] {
@@ -60,6 +63,7 @@ const CommandSpec& Spec() {
         {FlagKind::kValue, "warmup", "", "N", "runs before measuring (default 10)"},
         {FlagKind::kValue, "threads", "", "1,2", "compute threads; a row for each (default: one per core)"},
         {FlagKind::kValue, "concurrency", "", "1,4", "callers at the same time; a row for each (default 1)"},
+        {FlagKind::kRepeated, "assert", "", "p50<2ms", "exit code 4 if a row does not keep to this; figures as in --json"},
         {FlagKind::kSwitch, "json", "", "", "for programs"},
         {FlagKind::kSwitch, "quiet", "q", "", "no notes on stderr"},
     };
@@ -85,6 +89,7 @@ struct Request {
   double stable_within = 0;    // 0: not until stable
   std::vector<int64_t> threads;
   std::vector<int64_t> concurrency;
+  std::vector<Assertion> assertions;
 };
 
 struct Row {
@@ -102,6 +107,43 @@ struct Row {
     return wall_nanos > 0 ? static_cast<double>(latency.count()) * 1e9 / static_cast<double>(wall_nanos) : 0;
   }
 };
+
+// ------------------------------------------------------------------------------------------------- figures
+
+struct Figure {
+  FigureName name;
+  double (*of)(const Row&);
+};
+
+template <int kPerMille>
+double LatencyAt(const Row& row) {
+  return static_cast<double>(row.latency.Percentile(kPerMille / 1000.0));
+}
+
+// What --assert may name.
+constexpr Figure kFigures[] = {
+    {{"min", FigureUnit::kNanos}, [](const Row& r) { return static_cast<double>(r.latency.min()); }},
+    {{"mean", FigureUnit::kNanos}, [](const Row& r) { return static_cast<double>(r.latency.mean()); }},
+    {{"p50", FigureUnit::kNanos}, &LatencyAt<500>},
+    {{"p90", FigureUnit::kNanos}, &LatencyAt<900>},
+    {{"p95", FigureUnit::kNanos}, &LatencyAt<950>},
+    {{"p99", FigureUnit::kNanos}, &LatencyAt<990>},
+    {{"max", FigureUnit::kNanos}, [](const Row& r) { return static_cast<double>(r.latency.max()); }},
+    {{"throughput_per_s", FigureUnit::kNumber}, [](const Row& r) { return r.throughput(); }},
+    {{"load", FigureUnit::kNanos}, [](const Row& r) { return static_cast<double>(r.load_nanos); }},
+    {{"place", FigureUnit::kNanos}, [](const Row& r) { return static_cast<double>(r.info.place_nanos); }},
+    {{"compile", FigureUnit::kNanos}, [](const Row& r) { return static_cast<double>(r.info.compile_nanos); }},
+    {{"first_run", FigureUnit::kNanos}, [](const Row& r) { return static_cast<double>(r.first_run_nanos); }},
+    {{"peak_rss", FigureUnit::kBytes}, [](const Row& r) { return static_cast<double>(r.peak_rss_bytes); }},
+    {{"nodes_executed", FigureUnit::kNumber}, [](const Row& r) { return static_cast<double>(r.info.nodes); }},
+    {{"transfers", FigureUnit::kNumber}, [](const Row& r) { return static_cast<double>(r.info.transfers); }},
+};
+
+std::vector<FigureName> FigureNames() {
+  std::vector<FigureName> names;
+  for (const Figure& figure : kFigures) names.push_back(figure.name);
+  return names;
+}
 
 // ------------------------------------------------------------------------------------------------- flags
 
@@ -136,6 +178,11 @@ absl::Status ReadRequest(const Arguments& arguments, Request* request) {
   THALWEG_RETURN_IF_ERROR(ReadFlag(arguments, "concurrency", &request->concurrency,
                                    [](absl::string_view text) { return ParseIntegerList(text, 1, kMaxConcurrency); }));
   THALWEG_ASSIGN_OR_RETURN(request->threads, ReadThreadCounts(arguments));
+  for (const std::string& text : arguments.All("assert")) {
+    absl::StatusOr<Assertion> assertion = ParseAssertion(text, FigureNames());
+    if (!assertion.ok()) return ForFlag("assert", assertion.status());
+    request->assertions.push_back(*std::move(assertion));
+  }
   if ((request->runs > 0) + (request->duration_nanos > 0) + (request->stable_within > 0) > 1) {
     return absl::InvalidArgumentError("-n, --duration and --until-stable exclude each other: give one");
   }
@@ -154,7 +201,7 @@ class StopRule {
 
   // Takes a place for a run; false if measuring is over.
   bool Begin() {
-    if (over_ || interrupts_.interrupted()) return false;
+    if (over_ || interrupted()) return false;
     return request_.runs == 0 || started_.fetch_add(1) < request_.runs;
   }
   void End(int64_t latency, int64_t since_start) {
@@ -162,6 +209,7 @@ class StopRule {
     if (request_.stable_within > 0) AddToWindow(latency, since_start);
   }
   bool stable() const { return stable_; }
+  bool interrupted() const { return interrupts_.interrupted(); }
 
  private:
   void AddToWindow(int64_t latency, int64_t since_start) {
@@ -191,13 +239,40 @@ class StopRule {
   std::atomic<bool> stable_{false};
 };
 
+// Cancels what runs while it lives, once the user interrupts.
+class ScopedWatch {
+ public:
+  ScopedWatch(InterruptGuard& interrupts, Cancellation* runs) : interrupts_(interrupts) { interrupts_.Watch(runs); }
+  ~ScopedWatch() { interrupts_.Watch(nullptr); }
+  ScopedWatch(const ScopedWatch&) = delete;
+  ScopedWatch& operator=(const ScopedWatch&) = delete;
+
+ private:
+  InterruptGuard& interrupts_;
+};
+
+// What is run in a session for one number of threads.
+struct Prepared {
+  std::unique_ptr<Session> session;
+  std::shared_ptr<Callable> callable;
+  std::vector<Tensor> feeds;
+  Row row;  // the figures of preparing
+  Cancellation cancellation;
+  bool long_runs = false;  // worth passing the cancellation on
+
+  absl::Status RunOnce(std::vector<Tensor>* results) {
+    return callable->RunInto(feeds, results, RunOptions(), long_runs ? &cancellation : nullptr);
+  }
+};
+
 // One caller's loop.
-absl::Status Call(Callable& callable, const std::vector<Tensor>& feeds, Clock::time_point start, StopRule& rule,
-                  LatencyHistogram* latency) {
+absl::Status Call(Prepared& prepared, Clock::time_point start, StopRule& rule, LatencyHistogram* latency) {
   std::vector<Tensor> results;
   while (rule.Begin()) {
     const Clock::time_point before = Clock::now();
-    THALWEG_RETURN_IF_ERROR(callable.RunInto(feeds, &results));
+    const absl::Status status = prepared.RunOnce(&results);
+    if (absl::IsCancelled(status) && rule.interrupted()) return absl::OkStatus();
+    THALWEG_RETURN_IF_ERROR(status);
     const Clock::time_point after = Clock::now();
     const int64_t nanos = std::chrono::nanoseconds(after - before).count();
     latency->Add(nanos);
@@ -206,20 +281,19 @@ absl::Status Call(Callable& callable, const std::vector<Tensor>& feeds, Clock::t
   return absl::OkStatus();
 }
 
-absl::Status Measure(const Request& request, Callable& callable, const std::vector<Tensor>& feeds,
-                     const InterruptGuard& interrupts, Row* row) {
+absl::Status Measure(const Request& request, Prepared& prepared, const InterruptGuard& interrupts, Row* row) {
   std::vector<Tensor> results;
   for (int64_t i = 0; i < request.warmup && !interrupts.interrupted(); ++i)
-    THALWEG_RETURN_IF_ERROR(callable.RunInto(feeds, &results));
+    THALWEG_RETURN_IF_ERROR(prepared.RunOnce(&results));
   StopRule rule(request, interrupts);
   std::vector<LatencyHistogram> latencies(static_cast<size_t>(row->concurrency));
   std::vector<absl::Status> statuses(latencies.size());
   std::vector<std::thread> callers;
   const Clock::time_point start = Clock::now();
   for (size_t c = 1; c < latencies.size(); ++c) {
-    callers.emplace_back([&, c] { statuses[c] = Call(callable, feeds, start, rule, &latencies[c]); });
+    callers.emplace_back([&, c] { statuses[c] = Call(prepared, start, rule, &latencies[c]); });
   }
-  statuses[0] = Call(callable, feeds, start, rule, &latencies[0]);
+  statuses[0] = Call(prepared, start, rule, &latencies[0]);
   for (std::thread& caller : callers) caller.join();
   row->wall_nanos = std::chrono::nanoseconds(Clock::now() - start).count();
   row->stable = request.stable_within == 0 || rule.stable();
@@ -227,14 +301,6 @@ absl::Status Measure(const Request& request, Callable& callable, const std::vect
   for (const absl::Status& status : statuses) THALWEG_RETURN_IF_ERROR(status);
   return absl::OkStatus();
 }
-
-// A session and what is run in it, for one number of threads.
-struct Prepared {
-  std::unique_ptr<Session> session;
-  std::shared_ptr<Callable> callable;
-  std::vector<Tensor> feeds;
-  Row row;  // the figures of preparing
-};
 
 absl::Status Prepare(const Request& request, const GraphView& view, const std::vector<std::string>& fetches, bool tell,
                      Console& console, Prepared* prepared) {
@@ -253,11 +319,13 @@ absl::Status Prepare(const Request& request, const GraphView& view, const std::v
   const Clock::time_point start = Clock::now();
   THALWEG_ASSIGN_OR_RETURN(prepared->callable, prepared->session->MakeCallable(names, fetches, request.targets));
   std::vector<Tensor> results;
-  THALWEG_RETURN_IF_ERROR(prepared->callable->RunInto(prepared->feeds, &results));
+  prepared->long_runs = true;  // until the first one shows otherwise
+  THALWEG_RETURN_IF_ERROR(prepared->RunOnce(&results));
   prepared->row.info = prepared->callable->info();
   // What a first Run takes on top of preparing: preparing has figures of its own.
   prepared->row.first_run_nanos = std::chrono::nanoseconds(Clock::now() - start).count() -
                                   prepared->row.info.place_nanos - prepared->row.info.compile_nanos;
+  prepared->long_runs = prepared->row.first_run_nanos >= kWorthCancellingNanos;
   return absl::OkStatus();
 }
 
@@ -341,7 +409,7 @@ int64_t ThreadsOf(int64_t asked) { return asked > 0 ? asked : std::max(1u, std::
 
 // Measures every combination; a failure ends it.
 Failure MeasureAll(const Request& request, const GraphView& view, const std::vector<std::string>& fetches,
-                   Console& console, const InterruptGuard& interrupts, std::vector<Row>* rows) {
+                   Console& console, InterruptGuard& interrupts, std::vector<Row>* rows) {
   for (const int64_t threads : request.threads) {
     ResetPeakResident();
     SessionOptions options = request.session;
@@ -352,6 +420,7 @@ Failure MeasureAll(const Request& request, const GraphView& view, const std::vec
     prepared.session = std::move(opened.session);
     prepared.row.threads = ThreadsOf(threads);
     prepared.row.load_nanos = opened.load_nanos;
+    const ScopedWatch watch(interrupts, &prepared.cancellation);
     if (absl::Status status = Prepare(request, view, fetches, rows->empty(), console, &prepared); !status.ok())
       return StepFailure(request, status);
     for (const int64_t concurrency : request.concurrency) {
@@ -359,13 +428,31 @@ Failure MeasureAll(const Request& request, const GraphView& view, const std::vec
       Row row = prepared.row;
       row.concurrency = concurrency;
       const Progress progress(console, absl::StrCat("threads ", row.threads, ", callers ", concurrency));
-      if (absl::Status status = Measure(request, *prepared.callable, prepared.feeds, interrupts, &row); !status.ok())
+      if (absl::Status status = Measure(request, prepared, interrupts, &row); !status.ok())
         return StepFailure(request, status);
       row.peak_rss_bytes = PeakResidentBytes();
-      rows->push_back(std::move(row));
+      if (row.latency.count() > 0) rows->push_back(std::move(row));
     }
   }
   return {};
+}
+
+// Says which rows do not keep to --assert; the exit code.
+int CheckAssertions(const Request& request, const std::vector<Row>& rows, Console& console) {
+  int exit_code = kExitOk;
+  for (const Row& row : rows) {
+    for (const Assertion& assertion : request.assertions) {
+      const Figure& figure = kFigures[assertion.figure];
+      const double value = figure.of(row);
+      if (assertion.HoldsFor(value)) continue;
+      exit_code = console.Fail(
+          {absl::FailedPreconditionError(absl::StrCat("--assert '", assertion.text, "' does not hold with threads ", row.threads,
+                                                      ", callers ", row.concurrency, ": ", figure.name.name, " is ",
+                                                      FigureText(figure.name.unit, value))),
+           kExitCompareFailed, absl::StrCat("thalweg bench ", ShellQuote(request.graph), " --until-stable 2%")});
+    }
+  }
+  return exit_code;
 }
 
 int Run(const Arguments& arguments, Console& console) {
@@ -378,7 +465,7 @@ int Run(const Arguments& arguments, Console& console) {
   if (absl::Status status = CheckIsGraphFile(request.graph); !status.ok()) {
     return console.Fail({status, kExitGraphUnusable, absl::StrCat("ls ", ShellQuote(request.graph))});
   }
-  const InterruptGuard interrupts;
+  InterruptGuard interrupts;
   const absl::StatusOr<std::unique_ptr<GraphView>> view = OpenGraph(request.graph);
   const absl::Status loaded = view.ok() ? (*view)->loaded.status() : view.status();
   if (!loaded.ok()) return console.Fail({loaded, ExitCodeOfLoad(loaded), AdviceForLoad(request.graph, loaded)});
@@ -392,10 +479,12 @@ int Run(const Arguments& arguments, Console& console) {
     console.Note(absl::StrCat("fetching ", absl::StrJoin(fetches, ", ")));
   std::vector<Row> rows;
   const Failure failure = MeasureAll(request, **view, fetches, console, interrupts, &rows);
-  if (!failure.status.ok()) return console.Fail(failure);
+  // An interrupt is no failure of the runs that it cancelled: the rows that were measured in full are reported.
+  if (!failure.status.ok() && !interrupts.interrupted()) return console.Fail(failure);
   if (arguments.Has("json")) PrintJson(request, fetches, rows, console);
   else if (!rows.empty()) PrintTable(rows, console);
-  return interrupts.interrupted() ? kExitInterrupted : kExitOk;
+  if (interrupts.interrupted()) return kExitInterrupted;
+  return CheckAssertions(request, rows, console);
 }
 
 }  // namespace
