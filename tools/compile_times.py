@@ -41,7 +41,8 @@ def main():
     ranked = sorted(last_durations(log).items(), key=lambda entry: -entry[1])
     for output, seconds in ranked[:arguments.top]:
         print(f"{seconds:8.1f} s  {source_of(output)}")
-    print(f"{sum(seconds for _, seconds in ranked):8.1f} s  {len(ranked)} files in all")
+    total = sum(seconds for _, seconds in ranked)
+    print(f"NOTE: {len(ranked)} files in {total:.0f} s, the slowest in {ranked[0][1] if ranked else 0:.0f} s")
     slow = [output for output, seconds in ranked if arguments.limit is not None and seconds > arguments.limit]
     if slow:
         print(f"{len(slow)} files took longer than {arguments.limit:g} s", file=sys.stderr)

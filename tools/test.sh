@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds and tests everything; the last lines are a table of what ran, how long it took, and what failed.
 #
-#   tools/test.sh [STAGE...]      default: rules release package; `all` stands for every stage, in this order
+#   tools/test.sh [STAGE...]      default: every stage, in this order
 #
 #   rules     include directions, names quoted in documents
 #   release   release build, unit tests, conformance
@@ -75,6 +75,11 @@ build() {
   ninja -C "build/$preset" -j "$jobs" "${quiet[@]}" "$@"
 }
 
+# compile_times PRESET: the slowest files, and whether any breaks the rule; what ccache knew took no time.
+compile_times() {
+  "$python" tools/compile_times.py "build/$1" --top 20 --limit 60
+}
+
 # unit_tests PRESET [FOLDER...]: the test programs of these folders, all without any.
 unit_tests() {
   local preset=$1 report="$logs/gtest-$1" status=0
@@ -103,6 +108,7 @@ stage_rules() {
 
 stage_release() {
   step_or_stop "build" build release
+  step "compile times" compile_times release
   step "unit tests" unit_tests release
   step "conformance" conformance release
 }
@@ -124,7 +130,7 @@ stage_asan() {
 
 stage_tsan() {
   step_or_stop "oneTBB" tools/build_tsan_tbb.sh
-  step_or_stop "build" build tsan
+  step_or_stop "build" build tsan thalweg devices_tests runtime_tests stress_tests
   step "unit tests" unit_tests tsan devices runtime stress
   step "conformance" conformance tsan
 }
@@ -149,8 +155,7 @@ print_table() {
 
 all_stages=(rules release package headers asan tsan)
 chosen_stages=("$@")
-[[ $# == 0 ]] && chosen_stages=(rules release package)
-[[ "$*" == all ]] && chosen_stages=("${all_stages[@]}")
+[[ $# == 0 || "$*" == all ]] && chosen_stages=("${all_stages[@]}")
 for stage in "${chosen_stages[@]}"; do
   if ! declare -F "stage_$stage" > /dev/null; then
     echo "test.sh: no stage '$stage'; there are: ${all_stages[*]}" >&2
