@@ -242,10 +242,6 @@ absl::StatusOr<Graph> Graph::Compacted(std::vector<NodeId>* old_to_new) && {
 
 absl::string_view Graph::Intern(absl::string_view text) { return arena_->Intern(text); }
 
-void Graph::KeepAlive(std::shared_ptr<const void> owner) {
-  if (owner != nullptr) owners_.push_back(std::move(owner));
-}
-
 absl::StatusOr<Endpoint> Graph::ParseEndpoint(absl::string_view text) const {
   absl::string_view name = absl::StripAsciiWhitespace(text);
   const bool control = absl::ConsumePrefix(&name, "^");

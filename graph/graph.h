@@ -141,8 +141,6 @@ class Graph {
   absl::StatusOr<Graph> Compacted(std::vector<NodeId>* old_to_new = nullptr) &&;
 
   absl::string_view Intern(absl::string_view text);
-  // Keeps `owner` alive as long as this graph or a copy (the files behind literals).
-  void KeepAlive(std::shared_ptr<const void> owner);
 
   GraphVersions versions;
   std::shared_ptr<const FunctionLibrary> functions;  // null if there are none
@@ -171,7 +169,7 @@ class Graph {
   NameIndex by_name_;
   absl::flat_hash_map<absl::string_view, int> derived_counts_;  // next suffix per base name of AddDerivedNode
   std::shared_ptr<StringArena> arena_;                          // written by this graph only
-  std::vector<std::shared_ptr<const void>> owners_;             // arenas of the graphs it was copied from, files
+  std::vector<std::shared_ptr<const void>> owners_;             // arenas of the graphs it was copied from
 };
 
 }  // namespace thalweg

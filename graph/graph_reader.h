@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "thalweg/graph/attrs.h"
+#include "thalweg/graph/field_stream.h"
 #include "thalweg/graph/graph.h"
 #include "thalweg/graph/loader.h"
 
@@ -44,14 +45,9 @@ class GraphSink {
   virtual void OnVersions(const GraphVersions& versions) = 0;
 };
 
-struct GraphBytes {
-  absl::string_view bytes;
-  std::shared_ptr<const void> owner;  // keeps `bytes` alive; null: whatever is kept must be copied
-};
-
 // DataLoss for truncated or garbled bytes, InvalidArgument for bytes that hold nothing of a GraphDef, ResourceExhausted
 // beyond limits.max_nodes.
-absl::Status ReadBinaryGraph(const GraphBytes& source, const LoadLimits& limits, GraphSink& sink);
+absl::Status ReadBinaryGraph(FieldStream& stream, const LoadLimits& limits, GraphSink& sink);
 
 // InvalidArgument listing faults with line and column.
 absl::Status ReadTextGraph(absl::string_view text, const LoadLimits& limits, GraphSink& sink);

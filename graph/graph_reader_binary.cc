@@ -22,30 +22,29 @@ enum LibraryField { kLibraryFunction = 1, kLibraryGradient = 2 };
 
 class BinaryGraphReader {
  public:
-  BinaryGraphReader(const GraphBytes& source, const LoadLimits& limits, GraphSink& sink)
-      : source_(source), limits_(limits), sink_(sink) {}
+  BinaryGraphReader(FieldStream& stream, const LoadLimits& limits, GraphSink& sink)
+      : stream_(stream), limits_(limits), sink_(sink) {}
 
   absl::Status Read() {
     THALWEG_RETURN_IF_ERROR(CountNodes());
-    WireReader reader(source_.bytes);
-    for (WireField field; reader.Next(&field);)
-      THALWEG_RETURN_IF_ERROR(ReadGraphField(field, reader.offset() - field.encoded.size()));
-    return reader.status();
+    stream_.Rewind();
+    for (StreamField field; stream_.Next(&field);) THALWEG_RETURN_IF_ERROR(ReadGraphField(field));
+    return stream_.status();
   }
 
  private:
   // A first walk over the outermost fields: their lengths are right, and the number of nodes is known.
   absl::Status CountNodes() {
-    WireReader reader(source_.bytes);
     int64_t nodes = 0;
     bool any_known = false;
-    for (WireField field; reader.Next(&field);) {
+    for (StreamField next; stream_.Next(&next, /*contents=*/false);) {
+      const WireField& field = next.wire;
       const bool known = field.type == (field.number == kGraphVersion ? WireType::kVarint : WireType::kBytes) &&
                          field.number <= kGraphDebugInfo;
       any_known = any_known || known;
       nodes += field.Is(kGraphNode, WireType::kBytes);
     }
-    THALWEG_RETURN_IF_ERROR(reader.status());
+    THALWEG_RETURN_IF_ERROR(stream_.status());
     if (!any_known) return absl::InvalidArgumentError("not a GraphDef: none of its fields is there");
     if (nodes > limits_.max_nodes) {
       return absl::ResourceExhaustedError(
@@ -55,19 +54,20 @@ class BinaryGraphReader {
     return absl::OkStatus();
   }
 
-  absl::Status ReadGraphField(const WireField& field, uint64_t offset) {
-    if (field.type != WireType::kBytes) return absl::OkStatus();  // `version` is obsolete, others are unknown
-    switch (field.number) {
-      case kGraphNode: return ReadNode(field.bytes, offset);
-      case kGraphLibrary: return ReadLibrary(field.bytes, offset);
-      case kGraphVersions: return ReadVersions(field.bytes, offset);
+  absl::Status ReadGraphField(const StreamField& field) {
+    if (field.wire.type != WireType::kBytes) return absl::OkStatus();  // `version` is obsolete, others are unknown
+    switch (field.wire.number) {
+      case kGraphNode: return ReadNode(field);
+      case kGraphLibrary: return ReadLibrary(field.wire.bytes, field.offset);
+      case kGraphVersions: return ReadVersions(field.wire.bytes, field.offset);
       default: return absl::OkStatus();
     }
   }
 
-  absl::Status ReadNode(absl::string_view bytes, uint64_t offset) {
+  absl::Status ReadNode(const StreamField& graph_field) {
+    const uint64_t offset = graph_field.offset;
     node_.Clear();
-    WireReader reader(bytes);
+    WireReader reader(graph_field.wire.bytes);
     for (WireField field; reader.Next(&field);) {
       if (field.type != WireType::kBytes) continue;
       switch (field.number) {
@@ -76,7 +76,7 @@ class BinaryGraphReader {
         case kNodeInput: node_.inputs.push_back(field.bytes); break;
         case kNodeDevice: node_.device = field.bytes; break;
         case kNodeAttr:
-          if (const absl::Status status = ReadAttr(field.bytes); !status.ok()) return InNode(status, offset);
+          if (const absl::Status status = ReadAttr(field.bytes, graph_field.owner); !status.ok()) return InNode(status, offset);
           break;
         case kNodeType:
           // A hint that is not used, but a file that garbles it, or nests it too deep, is not to be trusted.
@@ -90,7 +90,7 @@ class BinaryGraphReader {
     return absl::OkStatus();
   }
 
-  absl::Status ReadAttr(absl::string_view entry) {
+  absl::Status ReadAttr(absl::string_view entry, const std::shared_ptr<const void>& owner) {
     absl::string_view key, value;
     WireReader reader(entry);
     for (WireField field; reader.Next(&field);) {
@@ -98,7 +98,7 @@ class BinaryGraphReader {
       if (field.Is(kEntryValue, WireType::kBytes)) value = field.bytes;
     }
     THALWEG_RETURN_IF_ERROR(reader.status());
-    absl::StatusOr<Attr> attr = DecodeAttrBytes(value, source_.owner, limits_.max_nesting);
+    absl::StatusOr<Attr> attr = DecodeAttrBytes(value, owner, limits_.max_nesting);
     if (attr.status().code() == absl::StatusCode::kDataLoss) {
       return absl::DataLossError(absl::StrCat("attribute ", Quoted(key), ": ", attr.status().message()));
     }
@@ -155,7 +155,7 @@ class BinaryGraphReader {
                                             " levels"));
   }
 
-  const GraphBytes& source_;
+  FieldStream& stream_;
   const LoadLimits& limits_;
   GraphSink& sink_;
   RawNode node_;  // reused, for its vectors
@@ -169,8 +169,8 @@ void RawNode::Clear() {
   attrs.clear();
 }
 
-absl::Status ReadBinaryGraph(const GraphBytes& source, const LoadLimits& limits, GraphSink& sink) {
-  return BinaryGraphReader(source, limits, sink).Read();
+absl::Status ReadBinaryGraph(FieldStream& stream, const LoadLimits& limits, GraphSink& sink) {
+  return BinaryGraphReader(stream, limits, sink).Read();
 }
 
 }  // namespace thalweg

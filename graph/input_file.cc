@@ -1,16 +1,14 @@
 #include "thalweg/graph/input_file.h"
 
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <new>
 #include <utility>
 
-#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "thalweg/proto/status_macros.h"
 
@@ -30,80 +28,66 @@ absl::Status SystemError(const std::string& path, int error) {
   }
 }
 
-size_t PhysicalMemoryBytes() {
-  return static_cast<size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<size_t>(sysconf(_SC_PAGESIZE));
+uint64_t PhysicalMemoryBytes() {
+  return static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
 }
 
 }  // namespace
 
+absl::StatusOr<std::shared_ptr<char[]>> AllocateForReading(uint64_t count) {
+  char* const memory = count <= PhysicalMemoryBytes() ? new (std::nothrow) char[count] : nullptr;
+  if (memory == nullptr) return absl::ResourceExhaustedError(absl::StrCat(count, " bytes do not fit into memory"));
+  return std::shared_ptr<char[]>(memory);
+}
+
 absl::StatusOr<InputFile> InputFile::Open(const std::string& path) {
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return SystemError(path, errno);
-  return InputFile(path, fd);
+  InputFile file(path, fd);
+  struct stat info;
+  if (fstat(fd, &info) != 0) return SystemError(path, errno);
+  if (S_ISDIR(info.st_mode)) return SystemError(path, EISDIR);
+  // Files that the system makes up (/proc) say that they are empty.
+  if (S_ISREG(info.st_mode) && info.st_size > 0) file.size_ = static_cast<uint64_t>(info.st_size);
+  return file;
 }
 
 InputFile::InputFile(InputFile&& other) noexcept
-    : path_(std::move(other.path_)), fd_(std::exchange(other.fd_, -1)), head_(std::move(other.head_)) {}
+    : path_(std::move(other.path_)), fd_(std::exchange(other.fd_, -1)), size_(other.size_) {}
 
 InputFile::~InputFile() {
   if (fd_ >= 0) close(fd_);
 }
 
-// Fills `out` unless the file ends before; returns how much there was.
-absl::StatusOr<size_t> InputFile::ReadSome(char* out, size_t room) {
-  size_t filled = 0;
-  while (filled < room) {
-    const ssize_t count = read(fd_, out + filled, room - filled);
-    if (count == 0) break;
-    if (count < 0 && errno != EINTR) return SystemError(path_, errno);
-    if (count > 0) filled += static_cast<size_t>(count);
+absl::Status InputFile::ReadAt(uint64_t offset, char* out, size_t count) const {
+  for (size_t filled = 0; filled < count;) {
+    const ssize_t got = pread(fd_, out + filled, count - filled, static_cast<off_t>(offset + filled));
+    if (got < 0 && errno != EINTR) return SystemError(path_, errno);
+    if (got == 0) {
+      return absl::DataLossError(absl::StrCat("'", path_, "' had ", *size_, " bytes when it was opened, but ends after ",
+                                              offset + filled, ": it was cut short while it was read"));
+    }
+    if (got > 0) filled += static_cast<size_t>(got);
   }
-  return filled;
+  return absl::OkStatus();
 }
 
-absl::StatusOr<absl::string_view> InputFile::Head(size_t limit) {
-  head_.resize(limit);
-  THALWEG_ASSIGN_OR_RETURN(const size_t got, ReadSome(head_.data(), limit));
-  head_.resize(got);
-  return absl::string_view(head_);
+absl::StatusOr<FileContents> InputFile::ReadAll() const {
+  if (!size_) return ReadUnknownSize();
+  absl::StatusOr<std::shared_ptr<char[]>> memory = AllocateForReading(*size_);
+  if (!memory.ok()) return absl::Status(memory.status().code(), absl::StrCat("'", path_, "': ", memory.status().message()));
+  THALWEG_RETURN_IF_ERROR(ReadAt(0, memory->get(), *size_));
+  return FileContents{absl::string_view(memory->get(), *size_), *std::move(memory)};
 }
 
-absl::StatusOr<FileContents> InputFile::ReadAll() {
-  struct stat info;
-  if (fstat(fd_, &info) != 0) return SystemError(path_, errno);
-  if (S_ISDIR(info.st_mode)) return SystemError(path_, EISDIR);
-  // Files that the system makes up (/proc) say that they are empty.
-  if (S_ISREG(info.st_mode) && info.st_size > 0) return ReadKnownSize(static_cast<size_t>(info.st_size));
-  return ReadUnknownSize();
-}
-
-// Memory of its own mapping: aligned for every element type, and given back whole.
-absl::StatusOr<FileContents> InputFile::ReadKnownSize(size_t size) {
-  const auto too_large = [&] {
-    return absl::ResourceExhaustedError(absl::StrCat("'", path_, "' has ", size, " bytes, which do not fit into memory"));
-  };
-  if (size > PhysicalMemoryBytes()) return too_large();
-  void* const memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) return too_large();
-  std::shared_ptr<const void> owner(memory, [size](const void* p) { munmap(const_cast<void*>(p), size); });
-  char* const bytes = static_cast<char*>(memory);
-  const size_t head = std::min(head_.size(), size);
-  std::memcpy(bytes, head_.data(), head);
-  THALWEG_ASSIGN_OR_RETURN(const size_t rest, ReadSome(bytes + head, size - head));
-  if (head + rest < size) {
-    return absl::DataLossError(absl::StrCat("'", path_, "' had ", size, " bytes when it was opened, but ends after ",
-                                            head + rest, ": it was cut short while it was read"));
-  }
-  return FileContents{absl::string_view(bytes, size), std::move(owner)};
-}
-
-absl::StatusOr<FileContents> InputFile::ReadUnknownSize() {
-  auto content = std::make_shared<std::string>(std::move(head_));
-  for (size_t got = kChunk; got == kChunk;) {
-    const size_t before = content->size();
-    content->resize(before + kChunk);
-    THALWEG_ASSIGN_OR_RETURN(got, ReadSome(content->data() + before, kChunk));
-    content->resize(before + got);
+absl::StatusOr<FileContents> InputFile::ReadUnknownSize() const {
+  auto content = std::make_shared<std::string>();
+  char chunk[kChunk];
+  while (true) {
+    const ssize_t got = read(fd_, chunk, sizeof(chunk));
+    if (got == 0) break;
+    if (got < 0 && errno != EINTR) return SystemError(path_, errno);
+    if (got > 0) content->append(chunk, static_cast<size_t>(got));
   }
   const absl::string_view bytes = *content;
   return FileContents{bytes, std::move(content)};

@@ -1,13 +1,16 @@
-// Reading a file, or anything else that can be opened, to its end.
+// Reading files, and whatever else can be opened, without mapping them.
 //
-// The bytes are read into memory of their own, not mapped: whoever shortens a mapped file makes a later access to the
-// missing part end the process (SIGBUS), long after loading and in any thread. A file that is shorter than it said when
-// it is read is DataLoss, and what happens to it afterwards touches nobody.
+// The bytes are read into memory of their own: whoever shortens a mapped file makes a later access to the missing part end
+// the process (SIGBUS), long after loading and in any thread. Here a file that is shorter than it said is DataLoss, and
+// what happens to it after it was read touches nobody.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
@@ -28,19 +31,23 @@ class InputFile {
   InputFile& operator=(InputFile&&) = delete;
   ~InputFile();
 
-  // The first bytes, at most `limit` of them; they are part of what ReadAll returns. To be called once, before it.
-  absl::StatusOr<absl::string_view> Head(size_t limit);
-  absl::StatusOr<FileContents> ReadAll();
+  // When it was opened; nullopt for what has no size before it is read (a pipe, a file that the system makes up).
+  std::optional<uint64_t> size() const { return size_; }
+  // Bytes [offset, offset + count). Requires a known size and a range within it.
+  absl::Status ReadAt(uint64_t offset, char* out, size_t count) const;
+  // Everything; to be called once if the size is not known.
+  absl::StatusOr<FileContents> ReadAll() const;
 
  private:
   InputFile(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}
-  absl::StatusOr<FileContents> ReadKnownSize(size_t size);
-  absl::StatusOr<FileContents> ReadUnknownSize();
-  absl::StatusOr<size_t> ReadSome(char* out, size_t room);
+  absl::StatusOr<FileContents> ReadUnknownSize() const;
 
   std::string path_;
   int fd_;
-  std::string head_;
+  std::optional<uint64_t> size_;
 };
+
+// Room for `count` bytes that are not set to anything, or ResourceExhausted if this machine cannot have them.
+absl::StatusOr<std::shared_ptr<char[]>> AllocateForReading(uint64_t count);
 
 }  // namespace thalweg

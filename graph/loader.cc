@@ -1,7 +1,9 @@
 #include "thalweg/graph/loader.h"
 
 #include <algorithm>
+#include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/stubs/logging.h"
 #include "thalweg/graph/file_kind.h"
@@ -15,30 +17,54 @@
 namespace thalweg {
 namespace {
 
-// As much as telling the kind of a file takes.
-constexpr size_t kHeadBytes = 64 << 10;
+// What a large file's kind is told by: its start and its end.
+constexpr size_t kSampleBytes = 64 << 10;
+constexpr size_t kTailBytes = 16;
 
-absl::Status NotAGraph(absl::string_view label, const SniffedFile& file) {
-  return absl::InvalidArgumentError(absl::StrCat(label, ": not a GraphDef: this is ", file.description,
+absl::Status NotAGraph(const SniffedFile& file) {
+  return absl::InvalidArgumentError(absl::StrCat("not a GraphDef: this is ", file.description,
                                                  file.advice.empty() ? "" : absl::StrCat("; ", file.advice)));
 }
 
-absl::Status ReadGraph(const GraphBytes& source, const std::string& label, const LoadLimits& limits, GraphSink& sink) {
-  if (source.bytes.empty()) return absl::InvalidArgumentError(absl::StrCat(label, ": empty: there are no bytes in it"));
-  const SniffedFile file = SniffFile(source.bytes);
-  if (file.kind == FileKind::kOther) return NotAGraph(label, file);
-  const absl::Status status = file.kind == FileKind::kTextGraph ? ReadTextGraph(source.bytes, limits, sink)
-                                                                : ReadBinaryGraph(source, limits, sink);
-  return status.ok() ? status : absl::Status(status.code(), absl::StrCat(label, ": ", status.message()));
+// Reads a graph into a sink, of whatever form it is.
+using ReadInto = absl::FunctionRef<absl::Status(GraphSink&)>;
+
+absl::Status ReadBytes(absl::string_view bytes, std::shared_ptr<const void> owner, const LoadLimits& limits, GraphSink& sink) {
+  if (bytes.empty()) return absl::InvalidArgumentError("empty: there are no bytes in it");
+  const SniffedFile file = SniffFile(bytes);
+  if (file.kind == FileKind::kOther) return NotAGraph(file);
+  if (file.kind == FileKind::kTextGraph) return ReadTextGraph(bytes, limits, sink);
+  FieldStream stream(bytes, std::move(owner));
+  return ReadBinaryGraph(stream, limits, sink);
+}
+
+// A binary graph is read field by field; everything else is small, or no graph.
+absl::Status ReadFile(const InputFile& file, const LoadLimits& limits, GraphSink& sink) {
+  if (file.size() && *file.size() > kSampleBytes) {
+    std::string sample(kSampleBytes, '\0');
+    constexpr size_t kHead = kSampleBytes - kTailBytes;
+    THALWEG_RETURN_IF_ERROR(file.ReadAt(0, sample.data(), kHead));
+    THALWEG_RETURN_IF_ERROR(file.ReadAt(*file.size() - kTailBytes, sample.data() + kHead, kTailBytes));
+    const SniffedFile sniffed = SniffFile(sample);
+    if (sniffed.kind == FileKind::kOther) return NotAGraph(sniffed);
+    if (sniffed.kind == FileKind::kBinaryGraph) {
+      FieldStream stream(file);
+      return ReadBinaryGraph(stream, limits, sink);
+    }
+  }
+  THALWEG_ASSIGN_OR_RETURN(FileContents contents, file.ReadAll());
+  return ReadBytes(contents.bytes, std::move(contents.owner), limits, sink);
 }
 
 // The stages of loading, in order. Shapes are judged only in a graph that is otherwise right.
-absl::StatusOr<LoadResult> Load(const GraphBytes& source, const std::string& label, const LoadOptions& options) {
+absl::StatusOr<LoadResult> Load(ReadInto read, const std::string& label, const LoadOptions& options) {
   // Protobuf would also print what is wrong with hostile bytes; the status says it.
   const google::protobuf::LogSilencer silencer;
   FindingList findings;
   GraphAssembler assembler(options, findings);
-  THALWEG_RETURN_IF_ERROR(ReadGraph(source, label, options.limits, assembler));
+  if (const absl::Status status = read(assembler); !status.ok()) {
+    return absl::Status(status.code(), absl::StrCat(label, ": ", status.message()));
+  }
   GraphAssembler::Result assembled = assembler.Finish();
   LoadResult result;
   result.graph = std::move(assembled.graph);
@@ -68,19 +94,13 @@ bool LoadResult::has_errors() const {
 absl::Status LoadResult::status() const { return StatusOfFindings(findings); }
 
 absl::StatusOr<LoadResult> LoadGraphFile(const std::string& path, const LoadOptions& options) {
-  THALWEG_ASSIGN_OR_RETURN(InputFile file, InputFile::Open(path));
-  // Something else than a graph is told by its start; it may be large, and need not be read.
-  THALWEG_ASSIGN_OR_RETURN(const absl::string_view head, file.Head(kHeadBytes));
-  if (head.size() == kHeadBytes) {
-    if (const SniffedFile file_kind = SniffFile(head); file_kind.kind == FileKind::kOther) return NotAGraph(path, file_kind);
-  }
-  THALWEG_ASSIGN_OR_RETURN(FileContents contents, file.ReadAll());
-  return Load({contents.bytes, std::move(contents.owner)}, path, options);
+  THALWEG_ASSIGN_OR_RETURN(const InputFile file, InputFile::Open(path));
+  return Load([&](GraphSink& sink) { return ReadFile(file, options.limits, sink); }, path, options);
 }
 
 absl::StatusOr<LoadResult> LoadGraphBytes(absl::string_view bytes, std::shared_ptr<const void> owner,
                                           const std::string& label, const LoadOptions& options) {
-  return Load({bytes, std::move(owner)}, label, options);
+  return Load([&](GraphSink& sink) { return ReadBytes(bytes, owner, options.limits, sink); }, label, options);
 }
 
 }  // namespace thalweg

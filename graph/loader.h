@@ -1,6 +1,7 @@
 // Loading: from bytes to a Graph, all faults found at once.
 //
-// The file's bytes are taken apart node by node (no whole message in memory); large tensor contents stay views of them.
+// A file is read node by node, with neither the file nor a whole message in memory; large tensor contents stay where they
+// were read, each node's in memory of its own.
 // `.pb` and `.pbtxt` are told apart by content; other known kinds of file are named in the error ("this is a JPEG
 // image").
 #pragma once

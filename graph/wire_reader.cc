@@ -47,6 +47,15 @@ bool WireReader::ReadTag(uint32_t* number, WireType* type) {
   return true;
 }
 
+std::optional<uint64_t> EncodedSizeOfBytesField(absl::string_view start) {
+  WireReader reader(start);
+  uint32_t number = 0;
+  WireType type = WireType::kVarint;
+  uint64_t length = 0;
+  if (!reader.ReadTag(&number, &type) || type != WireType::kBytes || !reader.ReadVarint(&length)) return std::nullopt;
+  return length > UINT64_MAX - reader.offset() ? UINT64_MAX : reader.offset() + length;
+}
+
 bool WireReader::ReadPayload(WireField* field) {
   switch (field->type) {
     case WireType::kVarint: return ReadVarint(&field->value);

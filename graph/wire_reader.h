@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
@@ -31,14 +32,17 @@ class WireReader {
   // Reads the next field; groups are skipped over as one field. False at the end of the message and on a fault.
   bool Next(WireField* field);
 
+  // The tag alone; false as Next.
+  bool ReadTag(uint32_t* number, WireType* type);
+
   // Where in the message the next field starts.
   uint64_t offset() const { return size_ - rest_.size(); }
   // OK unless Next has met a fault: DataLoss saying what, and at which offset of the message.
   const absl::Status& status() const { return status_; }
 
  private:
+  friend std::optional<uint64_t> EncodedSizeOfBytesField(absl::string_view start);
   bool ReadVarint(uint64_t* value);
-  bool ReadTag(uint32_t* number, WireType* type);
   bool ReadPayload(WireField* field);
   bool SkipGroup(uint32_t number);
   bool Truncated(absl::string_view what);
@@ -48,5 +52,9 @@ class WireReader {
   uint64_t size_;
   absl::Status status_;
 };
+
+// How many bytes the field at `start` takes, tag and length included, if it is of type kBytes and its length is there;
+// UINT64_MAX if that overflows.
+std::optional<uint64_t> EncodedSizeOfBytesField(absl::string_view start);
 
 }  // namespace thalweg

@@ -1,6 +1,6 @@
 // TensorLiteral: a constant as written in a graph (the `value` attribute of Const and the like), without a device.
 //
-// It keeps either raw row-major little-endian content (possibly a view into a file that was read, kept alive by `owner`) or
+// It keeps either raw row-major little-endian content (possibly a view into a mapped file, kept alive by `owner`) or
 // the strings of a string tensor. Values given once for many elements ("the last value repeats") stay compact:
 // `content` then holds fewer elements than the shape asks for, and the last one (or zero, if there is none) stands for
 // the rest. A value that the file garbles (content of a wrong length, L12) has no content but says so in `fault`: a
@@ -44,7 +44,7 @@ using TensorLiteralPtr = std::shared_ptr<const TensorLiteral>;
 // valid. Content that does not fit them, and resources and variants other than default ones, give a literal with a
 // fault. Surplus values are ignored. The literal has its own copy of the content.
 absl::StatusOr<TensorLiteralPtr> DecodeTensorProto(const TensorProto& proto);
-// The same where tensor_content was left out of `proto` and stands elsewhere (in a file). The literal's content is a
+// The same where tensor_content was left out of `proto` and stands elsewhere (a mapped file). The literal's content is a
 // view of it where its bytes can be used as they stand, and shares `owner`, which keeps them alive.
 absl::StatusOr<TensorLiteralPtr> DecodeTensorProto(const TensorProto& proto, absl::string_view external_content,
                                                    std::shared_ptr<const void> owner);
