@@ -56,7 +56,7 @@ MODES = {
 }
 # modes: how many cases of each folder at most; slow: multiplies time limits; memory: judge peak memory.
 SUITES = {
-    "release": {"modes": {"plain": 150, "no-opt": 60, "scattered": 60, "sim": 60}, "slow": 2, "memory": True},
+    "release": {"modes": {"plain": 400, "no-opt": 150, "scattered": 150, "sim": 150}, "slow": 2, "memory": True},
     "asan": {"modes": {"plain": 30, "scattered": 15, "sim": 15}, "slow": 20, "memory": False},
     "tsan": {"modes": {"scattered": 12, "sim": 6}, "slow": 40, "memory": False},
 }
