@@ -140,6 +140,7 @@ absl::Status CompiledCallable::RunStep(StepState& step, absl::Span<const Tensor>
 absl::Status CompiledCallable::RunInto(absl::Span<const Tensor> feeds, std::vector<Tensor>* results, const RunOptions& options,
                                        Cancellation* cancellation) {
   if (options.trace == nullptr) return RunRecorded(feeds, results, options, cancellation, nullptr);
+  if (!kRecordingBuiltIn) return absl::UnimplementedError("this build cannot record steps (THALWEG_RECORDING is OFF)");
   // The step's length is what a clock around this call shows, preparing and reading out the recording included.
   const auto begin = std::chrono::steady_clock::now();
   auto recorder = std::make_unique<Recorder>(*plan_, core_->pool().threads());

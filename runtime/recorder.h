@@ -17,6 +17,12 @@
 
 namespace thalweg {
 
+#if defined(THALWEG_WITHOUT_RECORDING)
+inline constexpr bool kRecordingBuiltIn = false;
+#else
+inline constexpr bool kRecordingBuiltIn = true;
+#endif
+
 class Recorder {
  public:
   // Room for every node of the plan on each of `threads` threads, and for some iterations of those in loops.

@@ -50,7 +50,7 @@ class StepState final : public StepServices {
   Value* values() { return values_.get(); }
   absl::Span<const Tensor> feeds() const { return feeds_; }
   std::vector<Tensor>& results() { return *results_; }
-  Recorder* recorder() const { return recorder_; }
+  Recorder* recorder() const { return kRecordingBuiltIn ? recorder_ : nullptr; }
   std::chrono::steady_clock::time_point deadline() const { return deadline_; }
 
   // The first failure is the step's status (A61); it stops nodes that have not started and runs the OnCancel callbacks.
