@@ -140,6 +140,7 @@ class ParallelExecution {
     async.start_ticks = Recorder::Ticks();
     async.last_use.resize(node.num_inputs);
     ComputeLastUse(node, async.last_use.data());
+    async.running.store(true, std::memory_order_relaxed);
     Value* values = step_.values();
     async.context.Bind(node.info, &step_, values, plan_.input_slots.data() + node.first_input, values + node.first_output,
                        async.last_use.data(), nullptr);
@@ -160,6 +161,7 @@ class ParallelExecution {
   void CompleteAsync(int32_t n, absl::Status status) {
     const PlanNode& node = plan_.nodes[n];
     const int32_t segment = step_.async(node.aux).segment;
+    step_.async(node.aux).running.store(false, std::memory_order_relaxed);
     if (status.ok()) status = CheckOutputs(node, step_.values());
     if (step_.recorder()) Record(n, step_.async(node.aux).start_ticks);
     if (status.ok()) ReleaseValues(node);
@@ -197,6 +199,23 @@ class ParallelExecution {
   const SegmentGraph& graph_;
 };
 
+// Which asynchronous nodes have begun and not ended: what a step that makes no progress waits for.
+std::string WaitingNodes(StepState& step) {
+  constexpr int kMostNames = 5;
+  int waiting = 0;
+  std::string names;
+  for (const PlanNode& node : step.plan().nodes) {
+    const bool asynchronous = node.kind == NodeKind::kAsync || node.kind == NodeKind::kTransfer;
+    if (!asynchronous || !step.async(node.aux).running.load(std::memory_order_relaxed)) continue;
+    if (waiting++ < kMostNames) {
+      absl::StrAppend(&names, waiting > 1 ? ", '" : "'", node.info->name, "' (", node.info->schema->name, " on ",
+                      node.info->device->name().ToShortString(), ")");
+    }
+  }
+  if (waiting == 0) return "";
+  return absl::StrCat("; it waits for ", names, waiting > kMostNames ? absl::StrCat(" and ", waiting - kMostNames, " more") : "");
+}
+
 }  // namespace
 
 void ExecuteParallel(StepState& step) {
@@ -204,7 +223,7 @@ void ExecuteParallel(StepState& step) {
   ThreadPool& pool = step.pool();
   const auto done = [&] { return step.segments_left().load(std::memory_order_seq_cst) == 0; };
   if (pool.RunUntil(&step, done, step.deadline())) return;
-  step.Fail(absl::DeadlineExceededError("the step did not end within its time limit"));
+  step.Fail(absl::DeadlineExceededError(absl::StrCat("the step did not end within its time limit", WaitingNodes(step))));
   pool.RunUntil(&step, done, std::chrono::steady_clock::time_point::max());
 }
 

@@ -70,6 +70,7 @@ class StepState final : public StepServices {
     std::vector<uint8_t> last_use;
     int32_t segment = -1;
     uint64_t start_ticks = 0;
+    std::atomic<bool> running{false};  // begun and not ended; for messages
   };
   AsyncExecution& async(int32_t index) { return async_[index]; }
 
