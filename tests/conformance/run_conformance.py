@@ -155,6 +155,8 @@ def command_of(case, job, program, folder):
     if "soft_placement" in case.session:
         command.append("--soft-placement" if case.session["soft_placement"] else "--no-soft-placement")
     command += placement_arguments(job.placement, folder) if job.placement else MODES[job.mode]
+    if "mib" in case.limits:
+        command += ["--memory-limit", f"{case.limits['mib']}MiB"]
     return command
 
 
