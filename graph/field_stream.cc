@@ -36,6 +36,7 @@ bool FieldStream::FailAt(const WireReader& reader) {
 
 bool FieldStream::Next(StreamField* field, bool contents) {
   if (offset_ == size_ || !status_.ok()) return false;
+  field->wire = WireField();  // no view of a window that is gone
   field->offset = offset_;
   return file_ == nullptr ? NextInMemory(field) : NextInFile(field, contents);
 }
