@@ -10,6 +10,7 @@
 #include "thalweg/ops/sim/sim_kernels.h"
 #include "thalweg/ops/state/register.h"
 #include "thalweg/ops/tensor_array/register.h"
+#include "thalweg/ops/training/register.h"
 
 namespace thalweg {
 
@@ -25,6 +26,7 @@ const OpLibrary& BuiltinOps() {
     RegisterNnOps(lib);
     RegisterStateOps(lib);
     RegisterTensorArrayOps(lib);
+    RegisterTrainingOps(lib);
     RegisterSimKernels(lib);  // last: it copies the CPU kernels
     return lib;
   }();

@@ -1,6 +1,7 @@
 #include "thalweg/runtime/callable.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
@@ -108,6 +109,17 @@ absl::Status CompiledCallable::CheckResults(const std::vector<Tensor>& results, 
   return absl::OkStatus();
 }
 
+// Updates of reference variables write into buffers that others share; what the caller gets must not change any more.
+absl::Status CompiledCallable::CopySharedResults(std::vector<Tensor>* results) const {
+  for (Tensor& result : *results) {
+    if (!IsPlainMemory(result.dtype()) || result.num_elements() == 0 || result.OwnsBufferAlone()) continue;
+    THALWEG_ASSIGN_OR_RETURN(Tensor copy, Tensor::Allocate(result.dtype(), result.shape(), core_->devices()[0]->allocator()));
+    std::memcpy(copy.mutable_raw(), result.raw(), static_cast<size_t>(result.num_elements()) * DTypeSize(result.dtype()));
+    result = std::move(copy);
+  }
+  return absl::OkStatus();
+}
+
 void CompiledCallable::Execute(StepState& step) {
   switch (plan_->execution) {
     case Execution::kSequential:
@@ -160,6 +172,7 @@ absl::Status CompiledCallable::RunRecorded(absl::Span<const Tensor> feeds, std::
   absl::Status status = RunStep(*step, feeds, results, options, cancellation, recorder);
   if (status.ok()) status = CheckResults(*results, *step);
   ReleaseState(std::move(step));
+  if (status.ok() && plan_->has_references) status = CopySharedResults(results);
   if (!status.ok()) results->clear();
   return status;
 }

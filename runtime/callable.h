@@ -34,6 +34,7 @@ class CompiledCallable final : public Callable {
  private:
   absl::Status CheckFeeds(absl::Span<const Tensor> feeds) const;
   absl::Status CheckResults(const std::vector<Tensor>& results, const StepState& step) const;
+  absl::Status CopySharedResults(std::vector<Tensor>* results) const;
   absl::Status RunRecorded(absl::Span<const Tensor> feeds, std::vector<Tensor>* results, const RunOptions& options,
                            Cancellation* cancellation, Recorder* recorder);
   absl::Status RunStep(StepState& step, absl::Span<const Tensor> feeds, std::vector<Tensor>* results, const RunOptions& options,

@@ -145,6 +145,9 @@ class ParallelExecution {
     async.context.Bind(node.info, &step_, values, plan_.input_slots.data() + node.first_input, values + node.first_output,
                        async.last_use.data(), nullptr);
     StepState* step = &step_;
+    if (node.has_dereferences) {
+      if (absl::Status status = ReadReferences(plan_, node, values); !status.ok()) return CompleteAsync(n, std::move(status));
+    }
     if (node.kind == NodeKind::kAsync) {
       static_cast<AsyncKernel*>(node.kernel)->ComputeAsync(async.context, [step, n](absl::Status status) {
         ParallelExecution(*step).CompleteAsync(n, std::move(status));

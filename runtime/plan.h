@@ -89,6 +89,7 @@ struct Plan {
   SegmentGraph segments;                 // of kSegments
   std::unique_ptr<std::atomic<float>[]> measured_nanos;  // per segment, 0 until measured
   absl::flat_hash_map<int32_t, std::vector<Dereference>> dereferences;  // by node
+  bool has_references = false;           // fetched values may share the buffer of a reference variable
   std::vector<Tensor> merge_indices;     // int32 scalars 0, 1, ... for the second output of Merges
   ReplayPlan replay;                     // of kReplay
   std::vector<ReplayControl> replay_controls;

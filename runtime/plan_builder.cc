@@ -114,6 +114,7 @@ class PlanBuilder {
     info->device = in_.devices[node.device].get();
     info->id = draft.id;
     info->output_types = node.output_types;
+    plan_->has_references |= std::any_of(node.output_types.begin(), node.output_types.end(), IsRef);
     THALWEG_RETURN_IF_ERROR(ResolveInputTypes(node.node_attrs(), &info->input_types));
     for (Endpoint e : node.data_inputs()) info->constant_inputs.push_back(in_.compiled->shapes.literal(e));
     info->input_memory.assign(info->input_types.size(), MemoryKind::kHost);

@@ -14,6 +14,10 @@ int64_t NextStepId() {
 
 constexpr size_t kMaxShapesInMessage = 8;
 
+absl::Status HasNoValue() {
+  return absl::FailedPreconditionError("a variable was read before it was initialised; run its initialiser first");
+}
+
 // Between two looks at the clock, in ticks of about a third of a nanosecond.
 constexpr uint64_t kTicksBetweenClocks = 300'000;
 
@@ -166,6 +170,7 @@ absl::Status RunNode(StepState& step, const PlanNode& node, Value* values, const
       if (in.ref != nullptr) {
         std::lock_guard<std::mutex> lock(in.ref->mutex);
         out = in.ref->tensor;
+        if (!out.initialized()) return HasNoValue();
       } else {
         out = last_use[0] ? std::move(in.tensor) : in.tensor;
       }
@@ -201,7 +206,7 @@ absl::Status ReadReferences(const Plan& plan, const PlanNode& node, Value* value
       read.tensor = ref->tensor;
     }
     if (!read.tensor.initialized() && !node.info->schema->allows_uninitialized_input) {
-      return absl::FailedPreconditionError("a variable was read before it was initialised; run its initialiser first");
+      return HasNoValue();
     }
   }
   return absl::OkStatus();

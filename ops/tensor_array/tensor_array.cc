@@ -43,22 +43,6 @@ absl::StatusOr<int64_t> TensorArray::Size() const {
   return options_.size;
 }
 
-const TensorArray::Element* TensorArray::FindElement(int64_t index) const {
-  const size_t chunk = static_cast<size_t>(index / kChunk);
-  const size_t within = static_cast<size_t>(index % kChunk);
-  if (chunk >= chunks_.size() || within >= chunks_[chunk].size()) return nullptr;
-  return &chunks_[chunk][within];
-}
-
-TensorArray::Element& TensorArray::TouchElement(int64_t index) {
-  const size_t chunk = static_cast<size_t>(index / kChunk);
-  const size_t within = static_cast<size_t>(index % kChunk);
-  if (chunk >= chunks_.size()) chunks_.resize(chunk + 1);
-  std::vector<Element>& elements = chunks_[chunk];
-  if (within >= elements.size()) elements.resize(within + 1);
-  return elements[within];
-}
-
 absl::Status TensorArray::CheckWritable(int64_t index, const Tensor& value, const Element& element) const {
   const auto refused = [&](const std::string& why) {
     return absl::InvalidArgumentError(
@@ -80,11 +64,11 @@ absl::Status TensorArray::Write(KernelContext& ctx, int64_t index, Tensor value)
     return OutOfRange(options_, "write to", index);
   }
   static const Element kUntouched;
-  const Element* existing = FindElement(index);
+  const Element* existing = elements_.Find(index);
   THALWEG_RETURN_IF_ERROR(CheckWritable(index, value, existing != nullptr ? *existing : kUntouched));
   if (options_.identical_element_shapes) options_.element_shape = PartialShape::Known(value.shape());
   options_.size = std::max(options_.size, index + 1);
-  return Store(ctx, index, std::move(value), TouchElement(index));
+  return Store(ctx, index, std::move(value), elements_.Touch(index));
 }
 
 absl::Status TensorArray::Store(KernelContext& ctx, int64_t index, Tensor value, Element& element) {
@@ -112,7 +96,7 @@ absl::StatusOr<Tensor> TensorArray::Read(KernelContext& ctx, int64_t index) {
   std::lock_guard<std::mutex> lock(mutex_);
   THALWEG_RETURN_IF_ERROR(CheckOpen());
   if (index < 0 || index >= options_.size) return OutOfRange(options_, "read", index);
-  const Element* existing = FindElement(index);
+  const Element* existing = elements_.Find(index);
   if (existing != nullptr && (existing->state & kFreed)) {
     return absl::InvalidArgumentError(
         absl::StrCat("TensorArray '", options_.name, "': index ", index,
@@ -126,9 +110,9 @@ absl::StatusOr<Tensor> TensorArray::Read(KernelContext& ctx, int64_t index) {
           "elements is known, and it is ", options_.element_shape.ToString(), " of ", DTypeName(options_.dtype)));
     }
     THALWEG_ASSIGN_OR_RETURN(Tensor zeros, ZeroTensor(ctx, options_.dtype, *shape));
-    TouchElement(index) = {std::move(zeros), kWritten};
+    elements_.Touch(index) = {std::move(zeros), kWritten};
   }
-  Element& element = TouchElement(index);
+  Element& element = elements_.Touch(index);
   Tensor value = element.value;
   element.state |= kRead;
   if (options_.clear_after_read) {
@@ -169,21 +153,18 @@ absl::StatusOr<std::shared_ptr<TensorArray>> TensorArray::Gradient(const std::st
     options.clear_after_read = true;
     gradient = std::make_shared<TensorArray>(std::move(options));
     gradient->is_gradient_ = true;
-    for (const std::vector<Element>& chunk : chunks_) {
-      std::vector<Element>& shapes = gradient->chunks_.emplace_back(chunk.size());
-      for (size_t i = 0; i < chunk.size(); ++i) {
-        if (chunk[i].value.initialized()) shapes[i].value = ShapeOnly(chunk[i].value);
-      }
-    }
+    elements_.ForEach([&](int64_t index, const Element& element) {
+      if (element.value.initialized()) gradient->elements_.Touch(index).value = ShapeOnly(element.value);
+    });
   }
   return gradient;
 }
 
 void TensorArray::Close() {
-  std::vector<std::vector<Element>> elements;  // freed after the lock is released
+  ChunkedVector<Element> elements;  // freed after the lock is released
   std::lock_guard<std::mutex> lock(mutex_);
   closed_ = true;
-  elements.swap(chunks_);
+  elements.swap(elements_);
   gradients_.clear();
 }
 

@@ -12,13 +12,14 @@
 #include <memory>
 #include <mutex>
 #include <string>
-#include <vector>
+#include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "thalweg/devices/object.h"
 #include "thalweg/devices/tensor.h"
+#include "thalweg/ops/common/chunked_vector.h"
 #include "thalweg/ops/kernel.h"
 #include "thalweg/proto/shape.h"
 
@@ -71,22 +72,17 @@ class TensorArray : public Resource {
     Tensor value;  // without a buffer, only its shape: once freed, and in gradient arrays before the first write
     uint8_t state = 0;
   };
-  // Elements are kept in chunks that come into being as they are touched: a size alone costs no memory.
-  static constexpr int64_t kChunk = 1024;
 
   absl::Status CheckOpen() const;
   absl::Status CheckWritable(int64_t index, const Tensor& value, const Element& element) const;
   absl::Status Store(KernelContext& ctx, int64_t index, Tensor value, Element& element);
   // The shape of an element that was not written to. NotFound if nothing says it.
   absl::StatusOr<Shape> ShapeOfUnwritten(const Element* element) const;
-  // Null if it was never touched.
-  const Element* FindElement(int64_t index) const;
-  Element& TouchElement(int64_t index);
 
   mutable std::mutex mutex_;
   TensorArrayOptions options_;                 // guarded by mutex_, but for name and dtype, which never change
   bool closed_ = false;                        // guarded by mutex_
-  std::vector<std::vector<Element>> chunks_;   // guarded by mutex_
+  ChunkedVector<Element> elements_;            // guarded by mutex_
   absl::flat_hash_map<std::string, std::shared_ptr<TensorArray>> gradients_;  // guarded by mutex_
   bool is_gradient_ = false;                   // set before anybody else sees the array
 };

@@ -1,5 +1,5 @@
 // Resource variables.
-#include "thalweg/ops/state/variable.h"
+#include "thalweg/ops/common/variable.h"
 
 #include <gtest/gtest.h>
 

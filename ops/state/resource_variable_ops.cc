@@ -1,18 +1,16 @@
-// Resource variables: VarHandleOp, ReadVariableOp, AssignVariableOp and its kin.
-#include <complex>
-#include <type_traits>
+// Resource variables: VarHandleOp, ReadVariableOp, AssignVariableOp and what asks about them.
+#include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "thalweg/graph/cost.h"
 #include "thalweg/graph/shape_context.h"
-#include "thalweg/ops/state/register.h"
-#include "thalweg/ops/state/variable.h"
+#include "thalweg/ops/common/variable.h"
+#include "thalweg/ops/state/state_ops.h"
 #include "thalweg/ops/step_services.h"
 
 namespace thalweg {
 namespace {
 
-constexpr const char* kDefaultContainer = "localhost";
 // A shared_name by which graphs ask for a variable of its own, reachable through the handle only.
 constexpr const char* kAnonymousName = "cd2c89b7-88b7-44c8-ad83-06c2a9158347";
 
@@ -25,7 +23,7 @@ class VarHandleKernel : public Kernel {
     const std::string shared_name = attrs.GetOr<std::string>("shared_name", "");
     anonymous_ = shared_name == kAnonymousName;
     handle_.container = container.empty() ? kDefaultContainer : container;
-    handle_.name = shared_name.empty() || anonymous_ ? init.node().name : shared_name;
+    handle_.name = anonymous_ ? init.node().name : shared_name;  // all nodes without a name share one variable
     handle_.type_name = Variable::kTypeName;
     handle_.device = init.node().device->full_name();
     handle_.dtype = attrs.GetOr<DType>("dtype", DType::kInvalid);
@@ -48,9 +46,11 @@ class ReadVariableKernel : public Kernel {
  public:
   absl::Status Compute(KernelContext& ctx) override {
     THALWEG_ASSIGN_OR_RETURN(const ResourceHandle handle, VariableHandle(ctx, 0));
-    THALWEG_ASSIGN_OR_RETURN(const std::shared_ptr<Variable> variable, FindVariable(ctx, handle));
-    THALWEG_RETURN_IF_ERROR(CheckVariableDType(*variable, ctx.output_dtype(0)));
-    THALWEG_ASSIGN_OR_RETURN(Tensor value, variable->Read());
+    const absl::StatusOr<std::shared_ptr<Variable>> variable = FindVariable(ctx, handle);
+    if (absl::IsNotFound(variable.status())) return absl::FailedPreconditionError(variable.status().message());
+    THALWEG_RETURN_IF_ERROR(variable.status());
+    THALWEG_RETURN_IF_ERROR(CheckVariableDType((*variable)->storage(), ctx.output_dtype(0)));
+    THALWEG_ASSIGN_OR_RETURN(Tensor value, (*variable)->Read());
     ctx.SetOutput(0, std::move(value));
     return absl::OkStatus();
   }
@@ -106,77 +106,36 @@ class DestroyResourceKernel : public Kernel {
   const bool ignore_missing_;
 };
 
-// ---- AssignAddVariableOp, AssignSubVariableOp
-
-struct AddOp {
-  template <typename T>
-  static T Apply(T a, T b) {
-    return a + b;
-  }
-};
-struct SubOp {
-  template <typename T>
-  static T Apply(T a, T b) {
-    return a - b;
-  }
-};
-
-// Integers wrap, so they are computed as unsigned numbers.
-template <typename Op, typename T>
-T Combine(T a, T b) {
-  if constexpr (std::is_integral_v<T>) {
-    using U = std::make_unsigned_t<T>;
-    return static_cast<T>(
-        Op::Apply(static_cast<uint64_t>(static_cast<U>(a)), static_cast<uint64_t>(static_cast<U>(b))));
-  } else {
-    return Op::Apply(a, b);
-  }
-}
-
-template <typename Op, typename T>
-class AssignUpdateKernel : public Kernel {
+// The shape of a variable's value, without reading it.
+class VariableShapeKernel : public Kernel {
  public:
   absl::Status Compute(KernelContext& ctx) override {
     THALWEG_ASSIGN_OR_RETURN(const ResourceHandle handle, VariableHandle(ctx, 0));
     THALWEG_ASSIGN_OR_RETURN(const std::shared_ptr<Variable> variable, FindVariable(ctx, handle));
-    THALWEG_RETURN_IF_ERROR(CheckVariableDType(*variable, ctx.input_dtype(1)));
-    const Tensor& operand = ctx.input(1);
-    return variable->Update([&](Tensor& value) { return Apply(ctx, operand, *variable, value); });
-  }
-
- private:
-  static absl::Status Apply(KernelContext& ctx, const Tensor& operand, const Variable& variable, Tensor& value) {
-    if (value.shape() != operand.shape()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("variable '", variable.name(), "' has shape ", value.shape().ToString(),
-                       "; it cannot be updated with a value of shape ", operand.shape().ToString()));
+    THALWEG_ASSIGN_OR_RETURN(const Tensor value, variable->Read());
+    THALWEG_ASSIGN_OR_RETURN(const Shape shape, Shape::Make({value.rank()}));
+    THALWEG_ASSIGN_OR_RETURN(Tensor * out, ctx.AllocateOutput(0, shape));
+    for (int i = 0; i < value.rank(); ++i) {
+      if (out->dtype() == DType::kInt64) {
+        out->mutable_flat<int64_t>()[i] = value.dim(i);
+      } else if (value.dim(i) > std::numeric_limits<int32_t>::max()) {
+        return absl::InvalidArgumentError(absl::StrCat("dimension ", i, " of ", value.shape().ToString(), " is no int32"));
+      } else {
+        out->mutable_flat<int32_t>()[i] = static_cast<int32_t>(value.dim(i));
+      }
     }
-    // Others may still read a shared buffer: leave it alone and write elsewhere.
-    Tensor result;
-    const bool in_place = value.OwnsBufferAlone();
-    if (!in_place) {
-      THALWEG_ASSIGN_OR_RETURN(result, ctx.AllocateTemp(value.dtype(), value.shape()));
-    }
-    const T* a = value.flat<T>().data();
-    const T* b = operand.flat<T>().data();
-    T* out = in_place ? value.mutable_flat<T>().data() : result.mutable_flat<T>().data();
-    for (int64_t i = 0; i < value.num_elements(); ++i) out[i] = Combine<Op>(a[i], b[i]);
-    if (!in_place) value = std::move(result);
     return absl::OkStatus();
   }
 };
 
-template <typename... Ts>
-void AddUpdateKernels(OpLibrary& lib) {
-  (lib.kernels.Add("AssignAddVariableOp", "cpu", MakeKernel<AssignUpdateKernel<AddOp, Ts>>).template Type<Ts>("dtype"),
-   ...);
-  (lib.kernels.Add("AssignSubVariableOp", "cpu", MakeKernel<AssignUpdateKernel<SubOp, Ts>>).template Type<Ts>("dtype"),
-   ...);
+absl::Status AnyVector(ShapeContext& c) {
+  c.set_output(0, PartialShape::UnknownOfRank(1));
+  return absl::OkStatus();
 }
 
 }  // namespace
 
-void RegisterStateOps(OpLibrary& lib) {
+void RegisterResourceVariableOps(OpLibrary& lib) {
   lib.schemas
       .Add(
           "VarHandleOp() -> resource: resource",
@@ -201,19 +160,16 @@ void RegisterStateOps(OpLibrary& lib) {
       .Shape(NoOutputs)
       .Cost(NoCost)
       .Stateful();
-  for (const char* op : {"AssignAddVariableOp", "AssignSubVariableOp"}) {
-    lib.schemas.Add(absl::StrCat(op, "(resource: resource, value: dtype)"), "dtype: type")
-        .Shape(NoOutputs)
-        .Cost(CopyCost)
-        .Stateful();
-  }
+  lib.schemas.Add("VariableShape(input: resource) -> output: out_type", "out_type: {int32, int64} = int32")
+      .Shape(AnyVector)
+      .Cost(NoCost)
+      .Stateful();
   lib.kernels.Add("VarHandleOp", "cpu", MakeKernel<VarHandleKernel>);
   lib.kernels.Add("ReadVariableOp", "cpu", MakeKernel<ReadVariableKernel>);
   lib.kernels.Add("AssignVariableOp", "cpu", MakeKernel<AssignVariableKernel>);
   lib.kernels.Add("VarIsInitializedOp", "cpu", MakeKernel<VarIsInitializedKernel>);
   lib.kernels.Add("DestroyResourceOp", "cpu", MakeKernel<DestroyResourceKernel>);
-  AddUpdateKernels<float, double, half, bfloat16, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t,
-                   uint64_t, std::complex<float>, std::complex<double>>(lib);
+  lib.kernels.Add("VariableShape", "cpu", MakeKernel<VariableShapeKernel>).HostMemory("output");
 }
 
 }  // namespace thalweg
