@@ -11,6 +11,7 @@
 #include "thalweg/ops/state/register.h"
 #include "thalweg/ops/tensor_array/register.h"
 #include "thalweg/ops/training/register.h"
+#include "thalweg/ops/variant/register.h"
 
 namespace thalweg {
 
@@ -27,6 +28,7 @@ const OpLibrary& BuiltinOps() {
     RegisterStateOps(lib);
     RegisterTensorArrayOps(lib);
     RegisterTrainingOps(lib);
+    RegisterVariantOps(lib);
     RegisterSimKernels(lib);  // last: it copies the CPU kernels
     return lib;
   }();
