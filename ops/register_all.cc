@@ -7,6 +7,7 @@
 #include "thalweg/ops/linalg/register.h"
 #include "thalweg/ops/math/register.h"
 #include "thalweg/ops/nn/register.h"
+#include "thalweg/ops/queue/register.h"
 #include "thalweg/ops/sim/sim_kernels.h"
 #include "thalweg/ops/state/register.h"
 #include "thalweg/ops/tensor_array/register.h"
@@ -25,6 +26,7 @@ const OpLibrary& BuiltinOps() {
     RegisterLinalgOps(lib);
     RegisterMathOps(lib);
     RegisterNnOps(lib);
+    RegisterQueueOps(lib);
     RegisterStateOps(lib);
     RegisterTensorArrayOps(lib);
     RegisterTrainingOps(lib);

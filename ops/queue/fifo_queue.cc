@@ -1,0 +1,191 @@
+#include "thalweg/ops/queue/fifo_queue.h"
+
+#include <iterator>
+
+#include "absl/strings/str_cat.h"
+
+namespace thalweg {
+
+std::string FifoQueue::DebugString() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return absl::StrCat("queue '", options_.name, "' of ", rows_.size(), " elements", closed_ ? " (closed)" : "");
+}
+
+int64_t FifoQueue::Size() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return static_cast<int64_t>(rows_.size());
+}
+
+bool FifoQueue::IsClosed() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return closed_;
+}
+
+void FifoQueue::Enqueue(StepServices& step, std::vector<Row> rows, EnqueueDone done) {
+  auto operation = std::make_shared<Operation>();
+  operation->kind = Kind::kEnqueue;
+  operation->rows.assign(std::make_move_iterator(rows.begin()), std::make_move_iterator(rows.end()));
+  operation->step = &step;
+  operation->done = [done = std::move(done)](absl::StatusOr<std::vector<Row>> result) mutable { done(result.status()); };
+  Start(std::move(operation));
+}
+
+void FifoQueue::Dequeue(StepServices& step, int64_t count, bool up_to, DequeueDone done) {
+  auto operation = std::make_shared<Operation>();
+  operation->kind = Kind::kDequeue;
+  operation->count = count;
+  operation->up_to = up_to;
+  operation->step = &step;
+  operation->done = std::move(done);
+  Start(std::move(operation));
+}
+
+void FifoQueue::Close(StepServices& step, bool cancel_pending, EnqueueDone done) {
+  auto operation = std::make_shared<Operation>();
+  operation->kind = Kind::kClose;
+  operation->step = &step;
+  operation->done = [done = std::move(done)](absl::StatusOr<std::vector<Row>> result) mutable { done(result.status()); };
+  Finished ended;
+  if (cancel_pending) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    for (OperationPtr& pending : enqueues_) {
+      pending->finished = true;
+      pending->status = absl::CancelledError(absl::StrCat("queue '", options_.name, "' was closed while this waited for room"));
+      ended.push_back(std::move(pending));
+    }
+    enqueues_.clear();
+  }
+  Complete(std::move(ended));
+  Start(std::move(operation));
+}
+
+void FifoQueue::Start(OperationPtr operation) {
+  {
+    // What can go on at once needs no registration.
+    std::unique_lock<std::mutex> lock(mutex_);
+    if (LineOf(*operation).empty() && Advance(*operation)) {
+      operation->finished = true;
+      Finished finished = AdvanceAll();
+      finished.insert(finished.begin(), std::move(operation));
+      lock.unlock();
+      Complete(std::move(finished));
+      return;
+    }
+  }
+  // Registered before it stands in line, so that whoever completes it knows the token.
+  operation->cancel_token = operation->step->OnCancel([this, operation] { Cancel(operation); });
+  Finished finished;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (operation->cancelled) {
+      operation->finished = true;
+      GiveBack(*operation);
+      finished.push_back(operation);
+    } else {
+      LineOf(*operation).push_back(operation);
+      finished = AdvanceAll();
+    }
+  }
+  Complete(std::move(finished));
+}
+
+void FifoQueue::Cancel(const OperationPtr& operation) {
+  Finished finished;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (operation->finished) return;
+    operation->status = absl::CancelledError(absl::StrCat("the step ended while this waited at queue '", options_.name, "'"));
+    operation->cancelled = true;
+    std::list<OperationPtr>& line = LineOf(*operation);
+    const size_t waiting = line.size();
+    line.remove(operation);
+    if (line.size() == waiting) return;  // not in line yet: Start sees the mark
+    operation->finished = true;
+    GiveBack(*operation);
+    finished = AdvanceAll();
+    finished.push_back(operation);
+  }
+  Complete(std::move(finished));
+}
+
+// Rows that a dequeue took in vain go back to where they came from.
+void FifoQueue::GiveBack(Operation& operation) {
+  if (operation.kind != Kind::kDequeue) return;
+  rows_.insert(rows_.begin(), std::make_move_iterator(operation.rows.begin()), std::make_move_iterator(operation.rows.end()));
+  operation.rows.clear();
+}
+
+bool FifoQueue::Advance(Operation& operation) {
+  switch (operation.kind) {
+    case Kind::kEnqueue: return AdvanceEnqueue(operation);
+    case Kind::kDequeue: return AdvanceDequeue(operation);
+    case Kind::kClose: break;
+  }
+  if (closed_) operation.status = absl::CancelledError(absl::StrCat("queue '", options_.name, "' is closed already"));
+  closed_ = true;
+  return true;
+}
+
+bool FifoQueue::AdvanceEnqueue(Operation& operation) {
+  if (closed_) {
+    operation.status = absl::CancelledError(absl::StrCat("queue '", options_.name, "' is closed"));
+    return true;
+  }
+  while (!operation.rows.empty() && (options_.capacity < 0 || static_cast<int64_t>(rows_.size()) < options_.capacity)) {
+    rows_.push_back(std::move(operation.rows.front()));
+    operation.rows.pop_front();
+    ++rows_moved_;
+  }
+  return operation.rows.empty();
+}
+
+bool FifoQueue::AdvanceDequeue(Operation& operation) {
+  while (static_cast<int64_t>(operation.rows.size()) < operation.count && !rows_.empty()) {
+    operation.rows.push_back(std::move(rows_.front()));
+    rows_.pop_front();
+    ++rows_moved_;
+  }
+  if (static_cast<int64_t>(operation.rows.size()) == operation.count) return true;
+  if (!closed_ || !enqueues_.empty()) return false;
+  if (operation.up_to && !operation.rows.empty()) return true;
+  operation.status = absl::OutOfRangeError(absl::StrCat("queue '", options_.name, "' is closed and has ", operation.rows.size(),
+                                                        " of the ", operation.count, " elements that are wanted"));
+  GiveBack(operation);
+  return true;
+}
+
+void FifoQueue::AdvanceLine(std::list<OperationPtr>& line, Finished* finished, bool* progress) {
+  while (!line.empty() && Advance(*line.front())) {
+    line.front()->finished = true;
+    finished->push_back(std::move(line.front()));
+    line.pop_front();
+    *progress = true;
+  }
+}
+
+FifoQueue::Finished FifoQueue::AdvanceAll() {
+  Finished finished;
+  // An operation may take or give some rows without being done, which lets the other side go on.
+  for (bool progress = true; progress;) {
+    const int64_t moved_before = rows_moved_;
+    progress = false;
+    AdvanceLine(enqueues_, &finished, &progress);
+    AdvanceLine(dequeues_, &finished, &progress);
+    progress |= rows_moved_ != moved_before;
+  }
+  return finished;
+}
+
+void FifoQueue::Complete(Finished finished) {
+  for (OperationPtr& operation : finished) {
+    operation->step->RemoveOnCancel(operation->cancel_token);
+    if (!operation->status.ok()) {
+      operation->done(operation->status);
+    } else {
+      operation->done(std::vector<Row>(std::make_move_iterator(operation->rows.begin()),
+                                       std::make_move_iterator(operation->rows.end())));
+    }
+  }
+}
+
+}  // namespace thalweg

@@ -1,0 +1,101 @@
+// FifoQueue: the resource behind the queue ops, a bounded queue of tuples of tensors.
+//
+// An operation that cannot go on yet waits in line, in the order of arrival, without holding a thread: enqueues for room,
+// dequeues for elements. Whoever changes the queue completes those that can go on now.
+//
+// Threading: every method locks; none blocks. Callbacks run without the lock, on whichever thread made their operation
+// complete, exactly once, possibly before the call that started it returns.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/functional/any_invocable.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "thalweg/devices/object.h"
+#include "thalweg/devices/tensor.h"
+#include "thalweg/ops/step_services.h"
+#include "thalweg/proto/shape.h"
+
+namespace thalweg {
+
+struct QueueOptions {
+  std::string name;
+  std::vector<DType> types;
+  std::vector<Shape> shapes;  // one per component, or empty: any
+  int64_t capacity = -1;      // negative: unbounded
+};
+
+class FifoQueue : public Resource {
+ public:
+  using Row = std::vector<Tensor>;  // one element: a tensor per component
+
+  explicit FifoQueue(QueueOptions options) : options_(std::move(options)) {}
+
+  const QueueOptions& options() const { return options_; }
+  std::string DebugString() const override;
+  int64_t Size() const;
+  bool IsClosed() const;
+
+  // Appends the rows, waiting for room as needed. Cancelled if the queue is or gets closed.
+  using EnqueueDone = absl::AnyInvocable<void(absl::Status)>;
+  void Enqueue(StepServices& step, std::vector<Row> rows, EnqueueDone done);
+  // Takes `count` rows, waiting for them as needed. OutOfRange once the queue is closed and there are not that many; with
+  // `up_to`, a closed queue gives what it has, if anything.
+  using DequeueDone = absl::AnyInvocable<void(absl::StatusOr<std::vector<Row>>)>;
+  void Dequeue(StepServices& step, int64_t count, bool up_to, DequeueDone done);
+  // Refuses further enqueues. Those in line are let through first, and `done` waits for them, unless `cancel_pending`,
+  // which ends them with Cancelled.
+  void Close(StepServices& step, bool cancel_pending, EnqueueDone done);
+
+ private:
+  enum class Kind : uint8_t { kEnqueue, kDequeue, kClose };
+  // An operation in line.
+  struct Operation {
+    Kind kind = Kind::kEnqueue;
+    std::deque<Row> rows;  // still to be enqueued, or dequeued so far
+    int64_t count = 0;     // of a dequeue: how many it wants
+    bool up_to = false;
+    StepServices* step = nullptr;
+    uint64_t cancel_token = 0;
+    bool cancelled = false;  // guarded by the queue's mutex_
+    bool finished = false;   // guarded by the queue's mutex_
+    absl::Status status;
+    DequeueDone done;
+  };
+  using OperationPtr = std::shared_ptr<Operation>;
+  using Finished = std::vector<OperationPtr>;
+
+  void Start(OperationPtr operation);
+  void Cancel(const OperationPtr& operation);
+  // All below require mutex_.
+  bool Advance(Operation& operation);
+  bool AdvanceEnqueue(Operation& operation);
+  bool AdvanceDequeue(Operation& operation);
+  void GiveBack(Operation& operation);
+  void AdvanceLine(std::list<OperationPtr>& line, Finished* finished, bool* progress);
+  Finished AdvanceAll();
+  std::list<OperationPtr>& LineOf(const Operation& operation) {
+    return operation.kind == Kind::kDequeue ? dequeues_ : enqueues_;
+  }
+
+  // Without the lock: deregisters from cancellation and calls back.
+  static void Complete(Finished finished);
+
+  const QueueOptions options_;
+  mutable std::mutex mutex_;
+  std::deque<Row> rows_;              // guarded by mutex_
+  std::list<OperationPtr> enqueues_;  // guarded by mutex_; closing waits here too
+  std::list<OperationPtr> dequeues_;  // guarded by mutex_
+  bool closed_ = false;               // guarded by mutex_
+  int64_t rows_moved_ = 0;            // guarded by mutex_; tells whether anything happened
+};
+
+}  // namespace thalweg
