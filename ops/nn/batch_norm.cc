@@ -195,12 +195,15 @@ void FusedBatchNormKernel::WriteTrained(const Statistics& given, const Moments& 
   }
 }
 
+// Videos of rank 5 are declared for version 3 only; the kernels take them in every version.
 absl::Status FusedBatchNormShape(ShapeContext& c) {
   const bool channels_first = c.attrs().GetOr<std::string>("data_format", "NHWC").substr(0, 2) == "NC";
   const bool training = c.attrs().GetOr<bool>("is_training", true);
   PartialShape x = c.input(0);
-  if (x.has_rank() && x.rank() != 4 && x.rank() != 5) {
-    return absl::InvalidArgumentError(absl::StrCat("x must have rank 4 or 5 but has shape ", x.ToString()));
+  const bool videos = c.num_outputs() > 5;
+  if (x.has_rank() && x.rank() != 4 && !(videos && x.rank() == 5)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("x must have rank 4", videos ? " or 5" : "", " but has shape ", x.ToString()));
   }
   int64_t channels = x.has_rank() ? x.dim(channels_first ? 1 : x.rank() - 1) : kUnknownDim;
   const bool all_matter = !training || c.attrs().GetOr<float>("exponential_avg_factor", 1.0f) != 1.0f;

@@ -97,11 +97,13 @@ class BiasAddKernel final : public Kernel {
 };
 
 absl::Status BiasAddShape(ShapeContext& c) {
-  THALWEG_RETURN_IF_ERROR(c.RequireRankAtLeast(0, 2));
+  const bool channels_first = c.attrs().GetOr<std::string>("data_format", "NHWC") == "NCHW";
+  // A matrix has its channels last; the kernel lets a channels-first one of unknown shape pass, as TensorFlow's does.
+  THALWEG_RETURN_IF_ERROR(c.RequireRankAtLeast(0, channels_first ? 3 : 2));
   THALWEG_RETURN_IF_ERROR(c.RequireRank(1, 1));
   PartialShape out = c.input(0);
   if (out.has_rank() && c.input(1).has_rank()) {
-    const int channel_dim = c.attrs().GetOr<std::string>("data_format", "NHWC") == "NCHW" ? 1 : out.rank() - 1;
+    const int channel_dim = channels_first ? 1 : out.rank() - 1;
     const absl::StatusOr<int64_t> channels = ShapeContext::MergeDim(out.dim(channel_dim), c.input(1).dim(0));
     if (!channels.ok()) {
       return absl::InvalidArgumentError(absl::StrCat("bias of shape ", c.input(1).ToString(),

@@ -70,14 +70,20 @@ absl::Status CheckSupported(const ConvOp& op, const WindowAttrs& window) {
           absl::StrCat("depthwise convolutions do not support dilations; one is ", dim.dilation));
     }
   }
-  if (op.spatial == 3 && window.channels_first)
+  if (op.kind == ConvKind::kDepthwise && window.dims[0].stride != window.dims[1].stride) {
+    return absl::InvalidArgumentError(absl::StrCat("the strides of a depthwise convolution must be equal but are ",
+                                                   window.dims[0].stride, " and ", window.dims[1].stride));
+  }
+  if (op.spatial == 3 && window.channels_first) {
     return absl::InvalidArgumentError("Conv3D supports only the data_format NDHWC");
+  }
   return absl::OkStatus();
 }
 
 template <typename T>
 absl::StatusOr<std::unique_ptr<Kernel>> ConvKernel<T>::Make(const KernelInit& init, ConvOp op) {
   THALWEG_ASSIGN_OR_RETURN(WindowAttrs window, ParseWindowAttrs(init.node().node_attrs(), op.spatial));
+  THALWEG_RETURN_IF_ERROR(CheckConvWindow(window));
   THALWEG_RETURN_IF_ERROR(CheckSupported(op, window));
   FusedOps fused;
   if (op.fused) {

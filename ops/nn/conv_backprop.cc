@@ -119,6 +119,7 @@ class ConvBackpropInputKernel final : public Kernel {
  public:
   static absl::StatusOr<std::unique_ptr<Kernel>> Create(const KernelInit& init) {
     THALWEG_ASSIGN_OR_RETURN(WindowAttrs window, ParseWindowAttrs(init.node().node_attrs(), 2));
+    THALWEG_RETURN_IF_ERROR(CheckConvWindow(window));
     for (const WindowDim& dim : window.dims) {
       if (dim.dilation != 1)
         return absl::InvalidArgumentError(
@@ -222,7 +223,9 @@ absl::Status ConvBackpropInputKernel<T>::BackpropagateImage(KernelContext& ctx, 
 }
 
 absl::Status BackpropInputShape(ShapeContext& c) {
-  THALWEG_ASSIGN_OR_RETURN(const WindowAttrs window, ParseWindowAttrs(c.attrs(), 2));
+  // Strides and padding do not matter to the shape, so what is wrong with them is for the kernel to say.
+  WindowAttrs window;
+  window.channels_first = c.attrs().GetOr<std::string>("data_format", "NHWC") == "NCHW";
   THALWEG_RETURN_IF_ERROR(c.RequireRank(0, 1));
   THALWEG_RETURN_IF_ERROR(c.RequireRank(1, window.rank()));
   THALWEG_RETURN_IF_ERROR(c.RequireRank(2, window.rank()));

@@ -56,15 +56,6 @@ absl::Status CheckRanks(const WindowAttrs& window, int input_rank, int filter_ra
       absl::StrCat("input and filter must have rank ", window.rank(), " but have the shapes ", shapes));
 }
 
-// Depthwise kernels of the original know one stride only.
-absl::Status CheckDepthwiseAttrs(const WindowAttrs& window) {
-  if (window.dims[0].stride != window.dims[1].stride) {
-    return absl::InvalidArgumentError(absl::StrCat("the strides of a depthwise convolution must be equal but are ",
-                                                   window.dims[0].stride, " and ", window.dims[1].stride));
-  }
-  return absl::OkStatus();
-}
-
 absl::StatusOr<int64_t> OutputChannels(ConvKind kind, const PartialShape& filter, int spatial) {
   if (kind == ConvKind::kDepthwise) return ShapeContext::MulDims(filter.dim(spatial), filter.dim(spatial + 1));
   return filter.dim(spatial + 1);
@@ -72,20 +63,12 @@ absl::StatusOr<int64_t> OutputChannels(ConvKind kind, const PartialShape& filter
 
 absl::Status ConvShape(ShapeContext& c, ConvKind kind, int spatial) {
   THALWEG_ASSIGN_OR_RETURN(const WindowAttrs window, ParseWindowAttrs(c.attrs(), spatial));
-  if (kind == ConvKind::kDepthwise) THALWEG_RETURN_IF_ERROR(CheckDepthwiseAttrs(window));
   THALWEG_RETURN_IF_ERROR(c.RequireRank(0, window.rank()));
   THALWEG_RETURN_IF_ERROR(c.RequireRank(1, window.rank()));
   const PartialShape input = c.input(0).has_rank() ? c.input(0) : PartialShape::UnknownOfRank(window.rank());
   const PartialShape filter = c.input(1).has_rank() ? c.input(1) : PartialShape::UnknownOfRank(window.rank());
-  if (input.IsFullyKnown() && filter.IsFullyKnown()) {
-    THALWEG_ASSIGN_OR_RETURN(const Shape in, input.ToShape());
-    THALWEG_ASSIGN_OR_RETURN(const Shape taps, filter.ToShape());
-    THALWEG_ASSIGN_OR_RETURN(const ConvGeometry geometry, FitConvolution(window, kind, in, taps));
-    c.set_output(0, PartialShape::Known(geometry.output));
-    return absl::OkStatus();
-  }
-  const int64_t in = input.dim(window.channel_dim()), filter_in = filter.dim(spatial),
-                filter_out = filter.dim(spatial + 1);
+  const int64_t in = input.dim(window.channel_dim());
+  const int64_t filter_in = filter.dim(spatial), filter_out = filter.dim(spatial + 1);
   if (IsKnownDim(in) && IsKnownDim(filter_in) && IsKnownDim(filter_out)) {
     THALWEG_RETURN_IF_ERROR(FitChannels(kind, in, filter_in, filter_out, filter.ToString()).status());
   }
@@ -94,11 +77,11 @@ absl::Status ConvShape(ShapeContext& c, ConvKind kind, int spatial) {
   THALWEG_ASSIGN_OR_RETURN(dims[window.channel_dim()], OutputChannels(kind, filter, spatial));
   for (int i = 0; i < spatial; ++i) {
     const int d = window.spatial_dim(i);
-    if (filter.dim(i) == 0)
-      return absl::InvalidArgumentError(absl::StrCat("the filter must not be empty but has shape ", filter.ToString()));
     THALWEG_ASSIGN_OR_RETURN(dims[d], WindowedDim(input.dim(d), filter.dim(i), window.dims[i], window.padding));
   }
-  c.set_output(0, PartialShape::OfDims(std::move(dims)));
+  PartialShape out = PartialShape::OfDims(std::move(dims));
+  if (out.IsFullyKnown()) THALWEG_RETURN_IF_ERROR(out.ToShape().status());
+  c.set_output(0, std::move(out));
   return absl::OkStatus();
 }
 
@@ -120,7 +103,6 @@ absl::StatusOr<ConvGeometry> FitConvolution(const WindowAttrs& window, ConvKind 
                                             const Shape& filter) {
   THALWEG_RETURN_IF_ERROR(
       CheckRanks(window, input.rank(), filter.rank(), absl::StrCat(input.ToString(), " and ", filter.ToString())));
-  if (kind == ConvKind::kDepthwise) THALWEG_RETURN_IF_ERROR(CheckDepthwiseAttrs(window));
   THALWEG_RETURN_IF_ERROR(CheckFilterWindow(kind, window, filter));
   THALWEG_ASSIGN_OR_RETURN(const Channels channels,
                            FitChannels(kind, input.dim(window.channel_dim()), filter.dim(window.spatial),
@@ -148,7 +130,8 @@ absl::StatusOr<ConvGeometry> FitConvolution(const WindowAttrs& window, ConvKind 
 }
 
 absl::Status Conv2DShape(ShapeContext& c) { return ConvShape(c, ConvKind::kPlain, 2); }
-absl::Status Conv3DShape(ShapeContext& c) { return ConvShape(c, ConvKind::kUngrouped, 3); }
+// Groups are the kernel's to refuse.
+absl::Status Conv3DShape(ShapeContext& c) { return ConvShape(c, ConvKind::kPlain, 3); }
 absl::Status DepthwiseConv2DShape(ShapeContext& c) { return ConvShape(c, ConvKind::kDepthwise, 2); }
 
 NodeCost ConvCost(const CostContext& c) { return CostWithTaps(c, c.input(1).rank() - 2); }

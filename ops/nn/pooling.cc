@@ -158,6 +158,7 @@ class PoolKernel final : public Kernel {
       THALWEG_ASSIGN_OR_RETURN(const std::vector<int64_t> ksize, init.Attr<std::vector<int64_t>>("ksize"));
       THALWEG_ASSIGN_OR_RETURN(const std::vector<int64_t> strides, init.Attr<std::vector<int64_t>>("strides"));
       THALWEG_ASSIGN_OR_RETURN(kernel->window_, ParsePoolAttrs(init.node().node_attrs(), ksize, strides));
+      THALWEG_RETURN_IF_ERROR(CheckPoolWindow(kernel->window_));
     }
     return std::unique_ptr<Kernel>(std::move(kernel));
   }
@@ -185,13 +186,15 @@ class PoolKernel final : public Kernel {
     Dims lists[2];
     for (int i = 0; i < 2; ++i) {
       const Tensor& t = ctx.input(i + 1);
-      if (t.rank() != 1 || t.dim(0) != 4) {
+      if (t.num_elements() != 4) {  // the rank does not matter
         return absl::InvalidArgumentError(
-            absl::StrCat(i == 0 ? "ksize" : "strides", " must be a vector of 4 but has shape ", t.shape().ToString()));
+            absl::StrCat(i == 0 ? "ksize" : "strides", " must have 4 elements but has shape ", t.shape().ToString()));
       }
       lists[i].assign(t.flat<int32_t>().begin(), t.flat<int32_t>().end());
     }
-    return ParsePoolAttrs(ctx.node().node_attrs(), lists[0], lists[1]);
+    THALWEG_ASSIGN_OR_RETURN(WindowAttrs window, ParsePoolAttrs(ctx.node().node_attrs(), lists[0], lists[1]));
+    THALWEG_RETURN_IF_ERROR(CheckPoolWindow(window));
+    return window;
   }
 
   absl::Status Pool(KernelContext& ctx, const WindowAttrs& window, const PoolGeometry& g, T* out) const {
@@ -225,54 +228,37 @@ class PoolKernel final : public Kernel {
   WindowAttrs window_;
 };
 
-absl::Status PoolShapeWith(ShapeContext& c, PoolKind kind, const WindowAttrs& window) {
+absl::Status PoolShape(ShapeContext& c, absl::Span<const int64_t> ksize, absl::Span<const int64_t> strides) {
+  THALWEG_ASSIGN_OR_RETURN(const WindowAttrs window, ParsePoolAttrs(c.attrs(), ksize, strides));
   THALWEG_RETURN_IF_ERROR(c.RequireRank(0, window.rank()));
   const PartialShape input = c.input(0).has_rank() ? c.input(0) : PartialShape::UnknownOfRank(window.rank());
-  if (input.IsFullyKnown()) {
-    THALWEG_ASSIGN_OR_RETURN(const Shape known, input.ToShape());
-    const absl::StatusOr<PoolGeometry> geometry = FitPool(kind, window, known);
-    // What is only not implemented is for the kernel to say.
-    if (absl::IsUnimplemented(geometry.status())) return absl::OkStatus();
-    THALWEG_RETURN_IF_ERROR(geometry.status());
-    c.set_output(0, PartialShape::Known(geometry->output));
-    return absl::OkStatus();
-  }
   PartialShape out = input;
-  if (window.channels.size > 1) {
-    out.set_dim(window.channel_dim(), kUnknownDim);
-  } else {
-    for (int i = 0; i < window.spatial; ++i) {
-      const int d = window.spatial_dim(i);
-      THALWEG_ASSIGN_OR_RETURN(const int64_t size,
-                               WindowedDim(input.dim(d), window.dims[i].size, window.dims[i], window.padding));
-      out.set_dim(d, size);
-    }
+  for (int i = 0; i < window.spatial; ++i) {
+    const int d = window.spatial_dim(i);
+    const WindowDim& dim = window.dims[i];
+    THALWEG_ASSIGN_OR_RETURN(const int64_t size,
+                             WindowedDim(input.dim(d), dim.size < 1 ? kUnknownDim : dim.size, dim, window.padding));
+    out.set_dim(d, size);
+  }
+  if (window.channels.size != 1 || window.channels.stride != 1) {
+    for (int d = 1; d < window.rank(); ++d) out.set_dim(d, kUnknownDim);
   }
   c.set_output(0, std::move(out));
   return absl::OkStatus();
 }
 
-template <PoolKind kKind>
-absl::Status PoolShape(ShapeContext& c) {
+absl::Status PoolShapeFromAttrs(ShapeContext& c) {
   THALWEG_ASSIGN_OR_RETURN(const std::vector<int64_t> ksize, c.attrs().Get<std::vector<int64_t>>("ksize"));
   THALWEG_ASSIGN_OR_RETURN(const std::vector<int64_t> strides, c.attrs().Get<std::vector<int64_t>>("strides"));
-  const absl::StatusOr<WindowAttrs> window = ParsePoolAttrs(c.attrs(), ksize, strides);
-  if (absl::IsUnimplemented(window.status())) return absl::OkStatus();
-  THALWEG_RETURN_IF_ERROR(window.status());
-  return PoolShapeWith(c, kKind, *window);
+  return PoolShape(c, ksize, strides);
 }
 
-absl::Status MaxPoolV2Shape(ShapeContext& c) {
+absl::Status PoolShapeFromInputs(ShapeContext& c) {
   THALWEG_RETURN_IF_ERROR(c.RequireRank(0, 4));
   const std::optional<std::vector<int64_t>> ksize = c.input_ints(1), strides = c.input_ints(2);
-  if (!ksize || !strides) {
-    c.set_output(0, PartialShape::UnknownOfRank(4));
-    return absl::OkStatus();
-  }
-  const absl::StatusOr<WindowAttrs> window = ParsePoolAttrs(c.attrs(), *ksize, *strides);
-  if (absl::IsUnimplemented(window.status())) return absl::OkStatus();
-  THALWEG_RETURN_IF_ERROR(window.status());
-  return PoolShapeWith(c, PoolKind::kMax, *window);
+  if (ksize && strides) return PoolShape(c, *ksize, *strides);
+  c.set_output(0, PartialShape::UnknownOfRank(4));
+  return absl::OkStatus();
 }
 
 // One operation per element of every window.
@@ -310,7 +296,7 @@ void RegisterPoolOps(OpLibrary& lib) {
            "T: {half, bfloat16, float, double, int32, int64, uint8, int16, int8, uint16, qint8} = float; "
            "ksize: list(int) >= 4; strides: list(int) >= 4; padding: {\"SAME\", \"VALID\", \"EXPLICIT\"}; "
            "explicit_paddings: list(int) = []; data_format: {\"NHWC\", \"NCHW\", \"NCHW_VECT_C\"} = \"NHWC\"")
-      .Shape(PoolShape<PoolKind::kMax>)
+      .Shape(PoolShapeFromAttrs)
       .Cost(PoolCost);
   AddMaxPools(lib, "MaxPool");
 
@@ -318,7 +304,7 @@ void RegisterPoolOps(OpLibrary& lib) {
       .Add("MaxPoolV2(input: T, ksize: int32, strides: int32) -> output: T",
            "T: {half, bfloat16, float, double, int32, int64, uint8, int16, int8, uint16, qint8} = float; "
            "padding: {\"SAME\", \"VALID\"}; data_format: {\"NHWC\", \"NCHW\", \"NCHW_VECT_C\"} = \"NHWC\"")
-      .Shape(MaxPoolV2Shape)
+      .Shape(PoolShapeFromInputs)
       .Cost(PoolCost);
   AddMaxPools(lib, "MaxPoolV2");
 
@@ -326,7 +312,7 @@ void RegisterPoolOps(OpLibrary& lib) {
       .Add("AvgPool(value: T) -> output: T",
            "ksize: list(int) >= 4; strides: list(int) >= 4; padding: {\"SAME\", \"VALID\"}; "
            "data_format: {\"NHWC\", \"NCHW\"} = \"NHWC\"; T: {half, bfloat16, float, double}")
-      .Shape(PoolShape<PoolKind::kAverage>)
+      .Shape(PoolShapeFromAttrs)
       .Cost(PoolCost);
   AddPool<PoolKind::kAverage, float, float, half, bfloat16>(lib, "AvgPool");
   AddPool<PoolKind::kAverage, double, double>(lib, "AvgPool");

@@ -14,25 +14,24 @@ constexpr int64_t kLargest = std::numeric_limits<int32_t>::max();
 
 std::string ListString(absl::Span<const int64_t> values) { return absl::StrCat("[", absl::StrJoin(values, ","), "]"); }
 
-// A list with one number per dimension of the image, each from `least` up to 2^31 - 1.
-absl::Status CheckList(absl::string_view name, absl::Span<const int64_t> values, size_t length, int64_t least) {
-  if (values.size() != length) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(name, " must have ", length, " numbers, one per dimension, but is ", ListString(values)));
-  }
-  for (int64_t v : values) {
-    if (v < least || v > kLargest) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(name, " must be between ", least, " and 2^31 - 1 but is ", ListString(values)));
-    }
-  }
-  return absl::OkStatus();
+absl::Status CheckLength(absl::string_view name, absl::Span<const int64_t> values, size_t length) {
+  if (values.size() == length) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(name, " must have ", length, " numbers, one per dimension, but is ", ListString(values)));
 }
 
-absl::Status RequireOnes(absl::string_view name, absl::Span<const int64_t> values, const WindowAttrs& window) {
-  if (values[0] == 1 && values[window.channel_dim()] == 1) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat(name, " must be 1 along batch and channels but is ", ListString(values)));
+absl::Status OutOfRange(absl::string_view name, absl::string_view values, int64_t least) {
+  return absl::InvalidArgumentError(absl::StrCat(name, " must be between ", least, " and 2^31 - 1 but is ", values));
+}
+
+// A list with one number per dimension of the image; the spatial ones are positive.
+absl::Status CheckList(absl::string_view name, absl::Span<const int64_t> values, const WindowAttrs& window) {
+  THALWEG_RETURN_IF_ERROR(CheckLength(name, values, window.rank()));
+  for (int i = 0; i < window.spatial; ++i) {
+    const int64_t v = values[window.spatial_dim(i)];
+    if (v < 1 || v > kLargest) return OutOfRange(name, ListString(values), 1);
+  }
+  return absl::OkStatus();
 }
 
 absl::Status ParseLayout(const NodeAttrs& attrs, WindowAttrs* window) {
@@ -53,7 +52,10 @@ absl::Status ParseExplicitPaddings(const NodeAttrs& attrs, WindowAttrs* window) 
     if (pads.empty()) return absl::OkStatus();
     return absl::InvalidArgumentError(absl::StrCat("explicit_paddings ", ListString(pads), " need padding EXPLICIT"));
   }
-  THALWEG_RETURN_IF_ERROR(CheckList("explicit_paddings", pads, 2 * window->rank(), 0));
+  THALWEG_RETURN_IF_ERROR(CheckLength("explicit_paddings", pads, 2 * window->rank()));
+  for (int64_t pad : pads) {
+    if (pad < 0 || pad > kLargest) return OutOfRange("explicit_paddings", ListString(pads), 0);
+  }
   const int channel = window->channel_dim();
   if (pads[0] != 0 || pads[1] != 0 || pads[2 * channel] != 0 || pads[2 * channel + 1] != 0) {
     return absl::InvalidArgumentError(
@@ -90,7 +92,7 @@ absl::StatusOr<WindowAttrs> ParseCommon(const NodeAttrs& attrs, int spatial) {
   return window;
 }
 
-// The extent of a dilated window. Requires window >= 1; dilation is at most 2^31 - 1.
+// The extent of a dilated window. Requires window >= 0; dilation is at most 2^31 - 1.
 bool DilatedExtent(int64_t window, int64_t dilation, int64_t* extent) {
   return CheckedMul(window - 1, dilation, extent) && CheckedAdd(*extent, 1, extent);
 }
@@ -100,42 +102,65 @@ bool DilatedExtent(int64_t window, int64_t dilation, int64_t* extent) {
 absl::StatusOr<WindowAttrs> ParseWindowAttrs(const NodeAttrs& attrs, int spatial) {
   THALWEG_ASSIGN_OR_RETURN(WindowAttrs window, ParseCommon(attrs, spatial));
   THALWEG_ASSIGN_OR_RETURN(const std::vector<int64_t> strides, attrs.Get<std::vector<int64_t>>("strides"));
-  THALWEG_RETURN_IF_ERROR(CheckList("strides", strides, window.rank(), 1));
-  THALWEG_RETURN_IF_ERROR(RequireOnes("strides", strides, window));
+  THALWEG_RETURN_IF_ERROR(CheckList("strides", strides, window));
   const std::vector<int64_t> dilations =
       attrs.GetOr<std::vector<int64_t>>("dilations", std::vector<int64_t>(window.rank(), 1));
-  THALWEG_RETURN_IF_ERROR(CheckList("dilations", dilations, window.rank(), 1));
-  THALWEG_RETURN_IF_ERROR(RequireOnes("dilations", dilations, window));
-  for (int i = 0; i < spatial; ++i) {
-    window.dims[i].stride = strides[window.spatial_dim(i)];
-    window.dims[i].dilation = dilations[window.spatial_dim(i)];
-  }
+  THALWEG_RETURN_IF_ERROR(CheckList("dilations", dilations, window));
+  const auto read = [&](WindowDim& dim, int d) {
+    dim.stride = strides[d];
+    dim.dilation = dilations[d];
+  };
+  read(window.batch, 0);
+  read(window.channels, window.channel_dim());
+  for (int i = 0; i < spatial; ++i) read(window.dims[i], window.spatial_dim(i));
   return window;
 }
 
 absl::StatusOr<WindowAttrs> ParsePoolAttrs(const NodeAttrs& attrs, absl::Span<const int64_t> ksize,
                                            absl::Span<const int64_t> strides) {
   THALWEG_ASSIGN_OR_RETURN(WindowAttrs window, ParseCommon(attrs, /*spatial=*/2));
-  THALWEG_RETURN_IF_ERROR(CheckList("ksize", ksize, window.rank(), 1));
-  THALWEG_RETURN_IF_ERROR(CheckList("strides", strides, window.rank(), 1));
-  const int channel = window.channel_dim();
-  window.batch = {.size = ksize[0], .stride = strides[0]};
-  window.channels = {.size = ksize[channel], .stride = strides[channel]};
-  if (window.batch.size != 1 || window.batch.stride != 1) {
-    return absl::UnimplementedError(absl::StrCat("pooling over the batch is not supported: ksize ", ListString(ksize),
-                                                 ", strides ", ListString(strides)));
-  }
-  for (int i = 0; i < window.spatial; ++i) {
-    WindowDim& dim = window.dims[i];
-    dim.size = ksize[window.spatial_dim(i)];
-    dim.stride = strides[window.spatial_dim(i)];
-    if (dim.explicit_before >= dim.size || dim.explicit_after >= dim.size) {
-      return absl::InvalidArgumentError(absl::StrCat("explicit_paddings (", dim.explicit_before, ", ",
-                                                     dim.explicit_after, ") must be smaller than the window, which is ",
-                                                     dim.size));
-    }
-  }
+  THALWEG_RETURN_IF_ERROR(CheckLength("ksize", ksize, window.rank()));
+  THALWEG_RETURN_IF_ERROR(CheckList("strides", strides, window));
+  const auto read = [&](WindowDim& dim, int d) {
+    dim.size = ksize[d];
+    dim.stride = strides[d];
+  };
+  read(window.batch, 0);
+  read(window.channels, window.channel_dim());
+  for (int i = 0; i < window.spatial; ++i) read(window.dims[i], window.spatial_dim(i));
   return window;
+}
+
+absl::Status CheckConvWindow(const WindowAttrs& window) {
+  for (const WindowDim* dim : {&window.batch, &window.channels}) {
+    if (dim->stride == 1 && dim->dilation == 1) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("strides and dilations must be 1 along batch and channels; one stride is ", dim->stride,
+                     ", its dilation ", dim->dilation));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckPoolWindow(const WindowAttrs& window) {
+  const auto in_range = [](const WindowDim& d) {
+    return d.size >= 1 && d.size <= kLargest && d.stride >= 1 && d.stride <= kLargest;
+  };
+  absl::InlinedVector<WindowDim, 5> all(window.dims.begin(), window.dims.end());
+  all.push_back(window.batch);
+  all.push_back(window.channels);
+  for (const WindowDim& dim : all) {
+    if (!in_range(dim)) return OutOfRange("a window or its stride", absl::StrCat(dim.size, ", ", dim.stride), 1);
+  }
+  if (window.batch.size != 1 || window.batch.stride != 1) {
+    return absl::UnimplementedError(absl::StrCat("pooling over the batch is not supported; window and stride are ",
+                                                 window.batch.size, " and ", window.batch.stride));
+  }
+  for (const WindowDim& dim : window.dims) {
+    if (dim.explicit_before < dim.size && dim.explicit_after < dim.size) continue;
+    return absl::InvalidArgumentError(absl::StrCat("explicit_paddings (", dim.explicit_before, ", ", dim.explicit_after,
+                                                   ") must be smaller than the window, which is ", dim.size));
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<WindowFit> FitWindow(int64_t in, int64_t window, const WindowDim& dim, Padding padding) {
@@ -172,13 +197,18 @@ absl::StatusOr<WindowFit> FitWindow(int64_t in, int64_t window, const WindowDim&
 }
 
 absl::StatusOr<int64_t> WindowedDim(int64_t in, int64_t window, const WindowDim& dim, Padding padding) {
+  const int64_t pads = padding == Padding::kSame ? 0 : dim.explicit_before + dim.explicit_after;
   if (IsKnownDim(in) && IsKnownDim(window)) {
-    if (window == 0) return absl::InvalidArgumentError("a window must not be empty");
+    int64_t extent, padded;
+    if (padding != Padding::kSame && DilatedExtent(window, dim.dilation, &extent) && CheckedAdd(in, pads, &padded) &&
+        extent > padded) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("a window of ", extent, " is larger than the input, which is ", padded));
+    }
     THALWEG_ASSIGN_OR_RETURN(const WindowFit fit, FitWindow(in, window, dim, padding));
     return fit.out;
   }
-  if (dim.stride == 1 && (padding == Padding::kSame || (window == 1 && dim.explicit_before + dim.explicit_after == 0)))
-    return in;
+  if (dim.stride == 1 && (padding == Padding::kSame || (window == 1 && pads == 0))) return in;
   if (padding == Padding::kSame && IsKnownDim(in)) return in / dim.stride + (in % dim.stride != 0 ? 1 : 0);
   return kUnknownDim;
 }

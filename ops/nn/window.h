@@ -17,7 +17,7 @@ namespace thalweg {
 
 enum class Padding : uint8_t { kSame, kValid, kExplicit };
 
-// One spatial dimension as declared: what does not depend on the input.
+// One dimension as declared: what does not depend on the input.
 struct WindowDim {
   int64_t size = 1;  // of the window itself; for convolutions the filter decides, and this stays 1
   int64_t stride = 1;
@@ -31,23 +31,26 @@ struct WindowAttrs {
   int spatial = 2;
   bool channels_first = false;
   Padding padding = Padding::kValid;
-  absl::InlinedVector<WindowDim, 3> dims;
-  // Pools only: window and stride along batch and channels (1 unless stated).
-  WindowDim batch;
-  WindowDim channels;
+  absl::InlinedVector<WindowDim, 3> dims;  // spatial ones, outermost first
+  WindowDim batch, channels;
 
   int rank() const { return spatial + 2; }
   int channel_dim() const { return channels_first ? 1 : spatial + 1; }
   int spatial_dim(int i) const { return channels_first ? i + 2 : i + 1; }
 };
 
-// Reads strides, padding, data_format, and where the op has them dilations, explicit_paddings and ksize. Batch and
-// channels must have stride, dilation and window 1 and no padding.
+// Reads strides, padding, data_format, and where the op has them dilations and explicit_paddings. Refuses what no shape
+// can be inferred with: lists of another length, spatial strides and dilations that are not positive, bad padding.
 absl::StatusOr<WindowAttrs> ParseWindowAttrs(const NodeAttrs& attrs, int spatial);
-// The same for pools, whose windows may extend along channels (along the batch: Unimplemented); `ksize` and `strides`
-// may come from inputs instead of attributes (MaxPoolV2).
+// The same for pools, whose windows are attributes or (MaxPoolV2) inputs.
 absl::StatusOr<WindowAttrs> ParsePoolAttrs(const NodeAttrs& attrs, absl::Span<const int64_t> ksize,
                                            absl::Span<const int64_t> strides);
+
+// What kernels ask for besides. Graphs that miss it load and fail when the node runs, as with TensorFlow. Convolutions:
+// stride and dilation 1 along batch and channels. Pools: windows and strides from 1 to 2^31 - 1, explicit paddings
+// smaller than the window; Unimplemented for a window along the batch.
+absl::Status CheckConvWindow(const WindowAttrs& window);
+absl::Status CheckPoolWindow(const WindowAttrs& window);
 
 // Where one dimension's windows lie.
 struct WindowFit {
@@ -56,10 +59,11 @@ struct WindowFit {
   int64_t pad_after = 0;  // as far as the last window reaches; negative where it ends before the input does
 };
 
-// Requires in >= 0 and window >= 1.
+// Requires in >= 0 and window >= 0.
 absl::StatusOr<WindowFit> FitWindow(int64_t in, int64_t window, const WindowDim& dim, Padding padding);
 
 // The output size for shape functions: any argument may be unknown or a symbol, and stays one if nothing changes it.
+// Where all is known, a window that sticks out of the padded input is refused, even if FitWindow would say "no output".
 absl::StatusOr<int64_t> WindowedDim(int64_t in, int64_t window, const WindowDim& dim, Padding padding);
 
 }  // namespace thalweg

@@ -169,8 +169,6 @@ TEST(Conv2D, SplitOverThreadsChangesNoBit) {
 TEST(Conv2D, EmptyImagesAndWindows) {
   const ConvCase no_images{0, 5, 5, 2, 3, 3, 2, 3};
   ExpectShape(RunConv2D<float>(no_images, {}, Scrambled<float>(54)), {0, 5, 5, 3});
-  const ConvCase no_windows{1, 2, 2, 3, 3, 3, 3, 4, 1, 1, 1, 1, "VALID", {}};
-  ExpectShape(RunConv2D<float>(no_windows, Scrambled<float>(12), Scrambled<float>(108)), {1, 0, 0, 4});
   const ConvCase only_padding{1, 0, 5, 2, 3, 3, 2, 1, 1, 1, 1, 1, "EXPLICIT", {0, 0, 2, 2, 0, 0, 0, 0}};
   const Tensor zeros = RunConv2D<float>(only_padding, {}, Scrambled<float>(18));
   ExpectShape(zeros, {1, 2, 3, 1});

@@ -47,6 +47,27 @@ TEST(FitWindow, SizesThatOverflowAreErrors) {
   EXPECT_FALSE(FitWindow(kHuge - 1, 3, WindowDim{.stride = 2, .explicit_before = 5}, Padding::kExplicit).ok());
 }
 
+// Known sizes are judged as TensorFlow's shape functions judge them: more strictly than its kernels.
+TEST(WindowedDim, RefusesWindowsLargerThanTheInput) {
+  EXPECT_EQ(*WindowedDim(3, 3, WindowDim(), Padding::kValid), 1);
+  EXPECT_FALSE(WindowedDim(2, 3, WindowDim(), Padding::kValid).ok());
+  EXPECT_FALSE(WindowedDim(2, 5, WindowDim{.explicit_before = 1, .explicit_after = 1}, Padding::kExplicit).ok());
+  EXPECT_EQ(*WindowedDim(2, 5, WindowDim(), Padding::kSame), 2);
+}
+
+TEST(CheckWindow, WhatOnlyKernelsRefuse) {
+  WindowAttrs window;
+  window.dims.resize(2);
+  EXPECT_TRUE(CheckConvWindow(window).ok());
+  EXPECT_TRUE(CheckPoolWindow(window).ok());
+  window.batch.stride = 2;
+  EXPECT_EQ(CheckConvWindow(window).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(CheckPoolWindow(window).code(), absl::StatusCode::kUnimplemented);
+  window.batch.stride = 1;
+  window.dims[0].size = 0;
+  EXPECT_EQ(CheckPoolWindow(window).code(), absl::StatusCode::kInvalidArgument);
+}
+
 TEST(WindowedDim, KeepsSymbolsThatNothingChanges) {
   constexpr int64_t kSymbol = kUnknownDim - 3;
   EXPECT_EQ(*WindowedDim(kSymbol, 3, WindowDim(), Padding::kSame), kSymbol);

@@ -14,6 +14,7 @@ class Node:
     inputs: list  # per argument an array, or a list of arrays where the argument is repeated
     attrs: dict = dataclasses.field(default_factory=dict)
     tolerance: tuple = None  # (relative, absolute); None: to the bit, but any NaN for NaN
+    compared: int = None  # only so many outputs are compared; None: all
 
 
 def generator(*ops):
@@ -111,4 +112,4 @@ def spoil(rng, array):
     return array
 
 
-from fuzz import array  # noqa: E402,F401  (fills GENERATORS)
+from fuzz import array, nn  # noqa: E402,F401  (fill GENERATORS)
