@@ -43,10 +43,14 @@ class RowWalker {
   }
   // Element offset of the row's start in operand i.
   int64_t offset(int i) const { return offsets_[i]; }
-  void Next() {
-    for (int d = plan_.rank() - 2; d >= 0; --d) {
-      for (int i = 0; i < num_operands_; ++i) offsets_[i] += plan_.stride(i, d);
-      if (++position_[d] < plan_.dim(d)) return;
+  // Rows from this one to the end of the second innermost dimension.
+  int64_t rows_left() const { return plan_.dim(plan_.rank() - 2) - position_.back(); }
+  // Moves on by `rows` <= rows_left().
+  void Advance(int64_t rows) {
+    for (int d = plan_.rank() - 2; d >= 0; --d, rows = 1) {
+      for (int i = 0; i < num_operands_; ++i) offsets_[i] += rows * plan_.stride(i, d);
+      position_[d] += rows;
+      if (position_[d] < plan_.dim(d)) return;
       position_[d] = 0;
       for (int i = 0; i < num_operands_; ++i) offsets_[i] -= plan_.dim(d) * plan_.stride(i, d);
     }
@@ -59,26 +63,32 @@ class RowWalker {
   int64_t offsets_[kMaxElementwiseInputs] = {};
 };
 
+// Two innermost dimensions of an operand, written out in full.
+struct Block {
+  int64_t rows, columns;
+  int64_t row_stride, column_stride;  // of the operand, in elements
+};
+
 template <typename T>
-void CopyRun(const void* from, int64_t stride, void* to, int64_t n) {
+void CopyBlock(const void* from, const Block& block, void* to) {
   const T* in = static_cast<const T*>(from);
   T* out = static_cast<T*>(to);
-  if (stride == 0) std::fill(out, out + n, *in);
-  else std::copy(in, in + n, out);
+  for (int64_t r = 0; r < block.rows; ++r, in += block.row_stride) {
+    for (int64_t c = 0; c < block.columns; ++c) *out++ = in[c * block.column_stride];
+  }
 }
 
 struct Element16 {
   uint64_t words[2];
 };
 
-// Copies n elements of `size` bytes, or one element n times.
-void CopyElements(const void* from, int64_t stride, void* to, int64_t n, int64_t size) {
-  switch (size) {
-    case 1: return CopyRun<uint8_t>(from, stride, to, n);
-    case 2: return CopyRun<uint16_t>(from, stride, to, n);
-    case 4: return CopyRun<uint32_t>(from, stride, to, n);
-    case 8: return CopyRun<uint64_t>(from, stride, to, n);
-    default: return CopyRun<Element16>(from, stride, to, n);
+void CopyBlock(const void* from, const Block& block, void* to, int64_t element_bytes) {
+  switch (element_bytes) {
+    case 1: return CopyBlock<uint8_t>(from, block, to);
+    case 2: return CopyBlock<uint16_t>(from, block, to);
+    case 4: return CopyBlock<uint32_t>(from, block, to);
+    case 8: return CopyBlock<uint64_t>(from, block, to);
+    default: return CopyBlock<Element16>(from, block, to);
   }
 }
 
@@ -260,59 +270,71 @@ void ElementwiseKernel::RunRows(const BroadcastPlan& plan, const Operands& opera
   const int64_t row_length = plan.dim(last);
   int64_t strides[kMaxElementwiseInputs];
   for (int i = 0; i < def_.num_inputs; ++i) strides[i] = plan.stride(i, last);
+  const void* in[kMaxElementwiseInputs];
+  if (last == 0) {
+    for (int i = 0; i < def_.num_inputs; ++i) in[i] = At(operands.in[i], begin * strides[i], in_size_[i]);
+    return RunSpan(in, strides, operands.out + begin * out_size_, end - begin, state);
+  }
   RowWalker row(plan, def_.num_inputs, begin / row_length);
   int64_t column = begin % row_length;
-  for (int64_t at = begin; at < end; row.Next()) {
+  for (int64_t at = begin; at < end; row.Advance(1)) {
     const int64_t count = std::min(row_length - column, end - at);
-    const void* in[kMaxElementwiseInputs];
-    for (int i = 0; i < def_.num_inputs; ++i) in[i] = At(operands.in[i], row.offset(i) + column * strides[i], in_size_[i]);
+    for (int i = 0; i < def_.num_inputs; ++i) {
+      in[i] = At(operands.in[i], row.offset(i) + column * strides[i], in_size_[i]);
+    }
     RunSpan(in, strides, operands.out + at * out_size_, count, state);
     at += count;
     column = 0;
   }
 }
 
-// Short rows: broadcast operands are written out for a tile of the output at a time. An operand that repeats within a
-// tile is written out once.
+// Writes out what belongs to `rows` rows from `first_row` on, for the operands with a place in `expanded`.
+void ElementwiseKernel::ExpandRows(const BroadcastPlan& plan, const Operands& operands, int64_t first_row, int64_t rows,
+                                   char* const* expanded) const {
+  const int last = plan.rank() - 1;
+  RowWalker row(plan, def_.num_inputs, first_row);
+  for (int64_t done = 0; done < rows;) {
+    Block block{std::min(row.rows_left(), rows - done), plan.dim(last), 0, 0};
+    for (int i = 0; i < def_.num_inputs; ++i) {
+      if (expanded[i] == nullptr) continue;
+      block.row_stride = plan.stride(i, last - 1);
+      block.column_stride = plan.stride(i, last);
+      CopyBlock(At(operands.in[i], row.offset(i), in_size_[i]), block,
+                expanded[i] + done * block.columns * in_size_[i], in_size_[i]);
+    }
+    done += block.rows;
+    row.Advance(block.rows);
+  }
+}
+
+// Short rows: broadcast operands are written out for some whole rows of the output at a time. An operand that repeats
+// after that many rows is written out once.
 void ElementwiseKernel::RunExpanded(const BroadcastPlan& plan, const Operands& operands, int64_t begin, int64_t end,
                                     LoopState& state) const {
   alignas(64) char expanded[kMaxElementwiseInputs][kTile * kMaxElementBytes];
-  const int last = plan.rank() - 1;
-  const int64_t row_length = plan.dim(last);
-  int64_t tile = kTile;
-  for (int i = 0; i < def_.num_inputs; ++i) {
-    // Periods of several operands divide one another only by luck: the tile suits one, the others are written each time.
-    if (!plan.is_full(i) && plan.period(i) <= kTile) tile = std::min(tile, kTile / plan.period(i) * plan.period(i));
-  }
+  const int64_t row_length = plan.dim(plan.rank() - 1);
+  int64_t tile = kTile / row_length * row_length;
   int64_t strides[kMaxElementwiseInputs];
-  bool ready[kMaxElementwiseInputs] = {};
-  for (int i = 0; i < def_.num_inputs; ++i) strides[i] = plan.period(i) == 1 ? 0 : 1;
-  for (int64_t at = begin; at < end; at += tile) {
-    const int64_t count = std::min(tile, end - at);
+  bool direct[kMaxElementwiseInputs];
+  char* to_expand[kMaxElementwiseInputs] = {};
+  for (int i = 0; i < def_.num_inputs; ++i) {
+    strides[i] = plan.period(i) == 1 ? 0 : 1;
+    direct[i] = plan.is_full(i) || strides[i] == 0;
+    if (direct[i]) continue;
+    to_expand[i] = expanded[i];
+    // Where several operands repeat, the tile suits one; the others may have to be written again.
+    if (plan.period(i) <= tile) tile = tile / plan.period(i) * plan.period(i);
+  }
+  // Tiles start at whole rows; what lies before `begin` is left out.
+  for (int64_t at = begin / row_length * row_length; at < end; at += tile) {
+    const int64_t from = std::max(at, begin), to = std::min(at + tile, end);
+    ExpandRows(plan, operands, at / row_length, (to - at + row_length - 1) / row_length, to_expand);
     const void* in[kMaxElementwiseInputs];
-    bool missing = false;
     for (int i = 0; i < def_.num_inputs; ++i) {
-      const bool direct = plan.is_full(i) || strides[i] == 0;
-      in[i] = direct ? At(operands.in[i], strides[i] * at, in_size_[i]) : expanded[i];
-      missing |= !direct && !ready[i];
+      in[i] = direct[i] ? At(operands.in[i], strides[i] * from, in_size_[i]) : At(expanded[i], from - at, in_size_[i]);
+      if (tile % plan.period(i) == 0) to_expand[i] = nullptr;
     }
-    if (missing) {
-      RowWalker row(plan, def_.num_inputs, at / row_length);
-      int64_t column = at % row_length;
-      for (int64_t done = 0; done < count; row.Next()) {
-        const int64_t run = std::min(row_length - column, count - done);
-        for (int i = 0; i < def_.num_inputs; ++i) {
-          if (in[i] != expanded[i] || ready[i]) continue;
-          const int64_t stride = plan.stride(i, last);
-          CopyElements(At(operands.in[i], row.offset(i) + column * stride, in_size_[i]), stride,
-                       expanded[i] + done * in_size_[i], run, in_size_[i]);
-        }
-        done += run;
-        column = 0;
-      }
-      for (int i = 0; i < def_.num_inputs; ++i) ready[i] = in[i] == expanded[i] && tile % plan.period(i) == 0;
-    }
-    RunSpan(in, strides, operands.out + at * out_size_, count, state);
+    RunSpan(in, strides, operands.out + from * out_size_, to - from, state);
   }
 }
 

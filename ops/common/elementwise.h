@@ -93,6 +93,8 @@ class ElementwiseKernel final : public Kernel {
   void RunTiles(const void* const* in, const int64_t* strides, void* out, int64_t n, LoopState& state) const;
   void RunRows(const BroadcastPlan& plan, const Operands& operands, int64_t begin, int64_t end, LoopState& state) const;
   void RunExpanded(const BroadcastPlan& plan, const Operands& operands, int64_t begin, int64_t end, LoopState& state) const;
+  void ExpandRows(const BroadcastPlan& plan, const Operands& operands, int64_t first_row, int64_t rows,
+                  char* const* expanded) const;
   bool ShouldExpand(const BroadcastPlan& plan) const;
 
   const ElementwiseDef& def_;

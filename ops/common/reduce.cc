@@ -16,8 +16,10 @@ constexpr int64_t kTileElements = 1024;
 constexpr int64_t kMaxComputingBytes = 4;
 // Rows shorter than this are folded across outputs rather than one by one.
 constexpr int64_t kShortRow = 16;
-// Few outputs of many elements are folded in chunks of at least this many elements, whatever the number of threads.
+// Few outputs of many elements are folded in chunks of at least this many elements, whatever the number of threads, and
+// of at least so many consecutive ones.
 constexpr int64_t kChunkElements = 32768;
+constexpr int64_t kMinChunkRow = 4096;
 constexpr int64_t kMaxChunks = 32;
 constexpr int64_t kMaxChunkedOutputs = 1024;
 // Below this many nanoseconds of work the session is not asked for help.
@@ -113,6 +115,13 @@ struct ReduceKernel::Job {
   int64_t outermost() const { return plan.reduced().front().size; }
   bool rows_are_reduced() const { return plan.reduced().back().stride == 1; }
 
+  // In how many chunks to fold; fewer than two: not in chunks.
+  int64_t Chunks(int64_t total) const {
+    if (num_outputs > kMaxChunkedOutputs) return 1;
+    const bool cuts_rows = rows_are_reduced() && plan.reduced().size() == 1;
+    return std::min({kMaxChunks, total / kChunkElements, cuts_rows ? outermost() / kMinChunkRow : outermost()});
+  }
+
   // Element offset of output `index`.
   int64_t OutputOffset(int64_t index) const {
     int64_t offset = 0;
@@ -143,9 +152,7 @@ absl::Status ReduceKernel::Compute(KernelContext& ctx) {
   const Job job{plan, static_cast<const char*>(ctx.input(0).raw()), static_cast<char*>(out->mutable_raw()),
                 plan.output().num_elements()};
   const int64_t total = ctx.input(0).num_elements();
-  if (job.num_outputs <= kMaxChunkedOutputs && total >= 2 * kChunkElements && job.outermost() > 1) {
-    return ReduceInChunks(ctx, job, std::min({kMaxChunks, total / kChunkElements, job.outermost()}));
-  }
+  if (const int64_t chunks = job.Chunks(total); chunks > 1) return ReduceInChunks(ctx, job, chunks);
   const double nanos_per_output = def_.nanos_per_element * static_cast<double>(std::max<int64_t>(plan.reduced_count(), 1));
   if (nanos_per_output * static_cast<double>(job.num_outputs) < kMinSplitNanos) {
     ReduceOutputs(job, 0, job.num_outputs);

@@ -98,7 +98,9 @@ const ElementwiseDef* TruncationTo(int bits) {
 
 const ElementwiseDef* FindCast(DType from, DType to, bool truncate) {
   const int bits = MantissaBits(to);
-  if (truncate && bits > 0 && bits < MantissaBits(from)) {
+  // TensorFlow cuts on the way to bfloat16 from float only, and rounds from double and half.
+  const bool cuts = truncate && (to != DType::kBFloat16 || from == DType::kFloat32);
+  if (cuts && bits > 0 && bits < MantissaBits(from)) {
     return from == DType::kFloat64 ? TruncationTo<double>(bits) : TruncationTo<float>(bits);
   }
   if (from == DType::kFloat64 && IsFloat8(to)) return &kRoundToOdd;

@@ -46,7 +46,8 @@ class ScanKernel final : public Kernel {
     if (shape.num_elements() == 0) return absl::OkStatus();
     ctx.ParallelFor(layout.lanes(), static_cast<double>(layout.size), [&](int64_t begin, int64_t end) {
       ForEachLanePiece(layout, begin, end, kLanes, [&](int64_t first, int64_t, int64_t count) {
-        ScanLanes(in + first, out + first, layout, count);
+        if (layout.inner == 1) ScanRow(in + first, out + first, layout.size);
+        else ScanLanes(in + first, out + first, layout, count);
       });
     });
     return absl::OkStatus();
@@ -54,6 +55,16 @@ class ScanKernel final : public Kernel {
 
  private:
   using A = typename CarriedBy<T>::type;
+
+  void ScanRow(const T* in, T* out, int64_t n) const {
+    A carried = Op::template Start<A>();
+    const int64_t step = reverse_ ? -1 : 1;
+    for (int64_t k = reverse_ ? n - 1 : 0; k >= 0 && k < n; k += step) {
+      const A before = carried;
+      carried = Op::Step(before, static_cast<A>(in[k]));
+      out[k] = static_cast<T>(exclusive_ ? before : carried);
+    }
+  }
 
   void ScanLanes(const T* in, T* out, const AxisLayout& layout, int64_t count) const {
     A carried[kLanes];

@@ -1,5 +1,8 @@
 // Sqrt, Rsqrt, Exp, Log, Tanh, Sigmoid, Erf and their kin on real numbers.
+#include <bit>
 #include <cmath>
+#include <cstdint>
+#include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "thalweg/graph/cost.h"
@@ -24,6 +27,17 @@ struct ExpOp {
 struct LogOp {
   static constexpr double kNanos = 0.6;
   template <typename T> THALWEG_INLINE static T Apply(T x) { return vector_math::Log(x); }
+};
+// TensorFlow's logarithm of a float denormal is that of the smallest one, and NaN if it is negative; bfloat16 denormals are
+// zeros there. Denormals are told from zeros by their bits: comparisons flush them (L15).
+struct FloatLogOp {
+  static constexpr double kNanos = 0.7;
+  THALWEG_INLINE static float Apply(float x) {
+    constexpr uint32_t kSmallestNormal = 0x00800000, kSign = 0x80000000;
+    const uint32_t bits = std::bit_cast<uint32_t>(x), magnitude = bits & ~kSign;
+    const float of_denormal = bits & kSign ? std::numeric_limits<float>::quiet_NaN() : -103.972077f;
+    return (magnitude != 0) & (magnitude < kSmallestNormal) ? of_denormal : vector_math::Log(x);
+  }
 };
 struct TanhOp {
   static constexpr double kNanos = 0.7;
@@ -51,7 +65,8 @@ void RegisterTranscendentalOps(OpLibrary& lib) {
   RegisterReal<SqrtOp>(lib, "Sqrt");
   RegisterReal<RsqrtOp>(lib, "Rsqrt");
   RegisterReal<ExpOp>(lib, "Exp");
-  RegisterReal<LogOp>(lib, "Log");
+  RegisterElementwise<LogOp, half, bfloat16, double>(lib, "Log");
+  RegisterElementwise<FloatLogOp, float>(lib, "Log");
   RegisterReal<TanhOp>(lib, "Tanh");
   RegisterReal<SigmoidOp>(lib, "Sigmoid");
 

@@ -49,7 +49,8 @@ TEST(CastTest, L20TruncateCutsTheMantissa) {
   EXPECT_EQ((Cast<half>(std::vector<float>{65535}))[0].bits, 0x7c00);
   EXPECT_EQ((Cast<float>(std::vector<double>{1 + 3 * 0x1p-24}, true))[0], 1.0f + 0x1p-23f);
   EXPECT_EQ((Cast<float>(std::vector<double>{1 + 3 * 0x1p-24}))[0], 1.0f + 0x1p-22f);
-  EXPECT_EQ((Cast<bfloat16>(std::vector<double>{-1.9999}, true))[0].bits, 0xbfff);
+  EXPECT_EQ((Cast<bfloat16>(std::vector<float>{-1.9999f}, true))[0].bits, 0xbfff);
+  EXPECT_EQ((Cast<bfloat16>(std::vector<double>{-1.9999}, true))[0].bits, 0xc000) << "rounds: not from float";
 }
 
 TEST(CastTest, DoubleToFloat8RoundsOnce) {
