@@ -117,7 +117,7 @@ void ConcatValues(ShapeContext& c, int first, int count) {
 }
 
 absl::Status ConcatShapeOf(ShapeContext& c, int axis_input, int first, int count) {
-  THALWEG_RETURN_IF_ERROR(c.RequireRankAtMost(axis_input, 1));
+  THALWEG_RETURN_IF_ERROR(c.RequireScalar(axis_input));
   const std::optional<int64_t> wanted = c.input_int(axis_input);
   if (!wanted) return ConcatRankOnly(c, first, count);
   PartialShape merged;  // of everything but the axis

@@ -59,7 +59,7 @@ absl::Status ConstShape(ShapeContext& c) {
 }
 
 absl::Status FillShape(ShapeContext& c) {
-  THALWEG_RETURN_IF_ERROR(c.RequireRankAtMost(1, 1));
+  THALWEG_RETURN_IF_ERROR(c.RequireScalar(1));
   if (const std::optional<std::vector<int64_t>> dims = c.input_ints(0)) {
     for (const int64_t d : *dims) {
       if (d < 0) return absl::InvalidArgumentError(absl::StrCat("dims must not be negative, but one is ", d));

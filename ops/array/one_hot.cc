@@ -71,9 +71,8 @@ class OneHotKernel : public Kernel {
 };
 
 absl::Status OneHotShape(ShapeContext& c) {
-  for (int i = 1; i <= 3; ++i) THALWEG_RETURN_IF_ERROR(c.RequireScalar(i));
   const PartialShape& indices = c.input(0);
-  const std::optional<int64_t> depth = c.input_int(1);
+  THALWEG_ASSIGN_OR_RETURN(const std::optional<int64_t> depth, ConstantScalar(c, 1));
   if (depth && *depth < 0) return NegativeDepth(*depth);
   if (!indices.has_rank()) return absl::OkStatus();
   THALWEG_ASSIGN_OR_RETURN(const int axis, NewAxis(c.attrs().GetOr<int64_t>("axis", -1), indices.rank()));

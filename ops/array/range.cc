@@ -124,7 +124,7 @@ int64_t SymbolicSize(const ShapeContext& c) {
 }
 
 absl::Status RangeShape(ShapeContext& c) {
-  for (int i = 0; i < 3; ++i) THALWEG_RETURN_IF_ERROR(c.RequireRankAtMost(i, 1));
+  for (int i = 0; i < 3; ++i) THALWEG_RETURN_IF_ERROR(c.RequireScalar(i));
   THALWEG_ASSIGN_OR_RETURN(int64_t size, InferredSize(c));
   if (!IsKnownDim(size)) size = SymbolicSize(c);
   return SetOutputDims(c, {size});

@@ -139,6 +139,9 @@ absl::Status InferOpenDim(const PartialShape& in, PartialShape* out) {
         absl::StrCat("cannot reshape ", in.ToString(), " to ", out->ToString(), ": element counts differ"));
   };
   if (have->open.empty() && want->open.empty()) return have->known == want->known ? absl::OkStatus() : mismatch();
+  if (want->open.empty() && have->open.size() == 1 && have->known != 0 && want->known % have->known != 0) {
+    return mismatch();
+  }
   if (want->open.size() != 1 || want->known == 0 || have->known == 0) return absl::OkStatus();
   const auto position = std::find(out->dims().begin(), out->dims().end(), want->open[0]);
   const int open = static_cast<int>(position - out->dims().begin());
@@ -154,10 +157,10 @@ absl::Status InferOpenDim(const PartialShape& in, PartialShape* out) {
 absl::Status ReshapeShape(ShapeContext& c) {
   THALWEG_RETURN_IF_ERROR(c.RequireRankAtMost(1, 1));
   if (const std::optional<std::vector<int64_t>> dims = c.input_ints(1)) {
-    THALWEG_RETURN_IF_ERROR(ReadRequest(*dims).status());
-    // With a zero among the dimensions the rule of the kernel needs the whole input shape.
-    absl::StatusOr<Shape> input = c.input(0).ToShape();
-    if (input.ok()) {
+    // With a zero among the dimensions the rule of the kernel needs the whole input shape. Two dimensions left open are
+    // the kernel's to refuse.
+    const absl::StatusOr<Shape> input = c.input(0).ToShape();
+    if (input.ok() && std::count(dims->begin(), dims->end(), -1) <= 1) {
       THALWEG_ASSIGN_OR_RETURN(Shape shape, ReshapedShape(*input, Dims(dims->begin(), dims->end())));
       c.set_output(0, PartialShape::Known(shape));
       return absl::OkStatus();

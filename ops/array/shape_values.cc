@@ -33,6 +33,12 @@ std::optional<Dims> KnownDims(const ShapeContext& c, int i) {
   return dims;
 }
 
+absl::StatusOr<std::optional<int64_t>> ConstantScalar(const ShapeContext& c, int i) {
+  if (c.input_literal(i) == nullptr) return std::optional<int64_t>();
+  THALWEG_RETURN_IF_ERROR(c.RequireScalar(i));
+  return c.input_int(i);
+}
+
 absl::Status SetOutputDims(ShapeContext& c, Dims dims) {
   Dims plain = dims;
   for (int64_t& d : plain) d = IsKnownDim(d) ? d : kUnknownDim;

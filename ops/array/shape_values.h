@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "thalweg/graph/shape_context.h"
 
 namespace thalweg {
@@ -22,6 +23,10 @@ std::optional<std::vector<ElementKnowledge>> KnownElements(const ShapeContext& c
 
 // The elements of input i (rank 0 or 1) as dimensions, if anything is known about them.
 std::optional<Dims> KnownDims(const ShapeContext& c, int i);
+
+// The integer of input i if it is a constant scalar, nullopt if it is not constant. InvalidArgument for a constant of
+// another shape: only one that is not known yet may turn out as one that the kernel takes (L21).
+absl::StatusOr<std::optional<int64_t>> ConstantScalar(const ShapeContext& c, int i);
 
 // Output 0 becomes `dims`. InvalidArgument if the rank is too high or known dimensions overflow.
 absl::Status SetOutputDims(ShapeContext& c, Dims dims);

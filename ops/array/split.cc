@@ -61,7 +61,6 @@ absl::Status SetPartShapes(ShapeContext& c, int value, int axis, const std::vect
 // Without the axis only the rank is known.
 absl::Status SetPartRanks(ShapeContext& c, int value) {
   if (!c.input(value).has_rank()) return absl::OkStatus();
-  if (c.input(value).rank() == 0) return absl::InvalidArgumentError("a scalar cannot be split");
   for (int i = 0; i < c.num_outputs(); ++i) c.set_output(i, PartialShape::UnknownOfRank(c.input(value).rank()));
   return absl::OkStatus();
 }
@@ -86,9 +85,8 @@ class SplitKernel : public Kernel {
 };
 
 absl::Status SplitShape(ShapeContext& c) {
-  THALWEG_RETURN_IF_ERROR(c.RequireScalar(0));
   if (c.num_outputs() == 0) return absl::OkStatus();
-  const std::optional<int64_t> wanted = c.input_int(0);
+  THALWEG_ASSIGN_OR_RETURN(const std::optional<int64_t> wanted, ConstantScalar(c, 0));
   if (!wanted || !c.input(1).has_rank()) return SetPartRanks(c, 1);
   THALWEG_ASSIGN_OR_RETURN(const int axis, NormalizeAxis(*wanted, c.input(1).rank(), "split_dim"));
   const int64_t dim = c.input(1).dim(axis);
@@ -145,8 +143,8 @@ class SplitVKernel : public Kernel {
 };
 
 absl::Status SplitVShape(ShapeContext& c) {
-  THALWEG_RETURN_IF_ERROR(c.RequireRank(1, 1));
-  const std::optional<int64_t> wanted = c.input_int(2);
+  THALWEG_ASSIGN_OR_RETURN(const std::optional<int64_t> wanted, ConstantScalar(c, 2));
+  if (c.input(0).has_rank() && c.input(0).rank() == 0) return absl::InvalidArgumentError("a scalar cannot be split");
   if (!wanted || !c.input(0).has_rank()) return SetPartRanks(c, 0);
   THALWEG_ASSIGN_OR_RETURN(const int axis, NormalizeAxis(*wanted, c.input(0).rank(), "split_dim"));
   const int64_t dim = c.input(0).dim(axis);

@@ -145,9 +145,8 @@ class TopKKernel : public Kernel {
 
 absl::Status TopKShape(ShapeContext& c) {
   THALWEG_RETURN_IF_ERROR(c.RequireRankAtLeast(0, 1));
-  THALWEG_RETURN_IF_ERROR(c.RequireScalar(1));
   const PartialShape& in = c.input(0);
-  const std::optional<int64_t> k = c.input_int(1);
+  THALWEG_ASSIGN_OR_RETURN(const std::optional<int64_t> k, ConstantScalar(c, 1));
   if (k && *k < 0) return NegativeK(*k);
   if (!in.has_rank()) return absl::OkStatus();
   const int64_t columns = in.dim(in.rank() - 1);

@@ -129,10 +129,9 @@ class UniqueKernel : public Kernel {
 };
 
 absl::Status UniqueShape(ShapeContext& c) {
-  THALWEG_RETURN_IF_ERROR(c.RequireRank(0, 1));
   const PartialShape classes = PartialShape::OfDims({c.NewSymbol()});
   c.set_output(0, classes);
-  c.set_output(1, c.input(0).has_rank() ? c.input(0) : PartialShape::UnknownOfRank(1));
+  c.set_output(1, c.input(0));
   if (c.num_outputs() > 2) c.set_output(2, classes);
   return absl::OkStatus();
 }

@@ -163,6 +163,9 @@ Convolution::~Convolution() = default;
 
 absl::StatusOr<std::shared_ptr<const Convolution>> Convolution::Create(const ConvProblem& problem,
                                                                        const Convolution* packed_like) {
+  for (const ConvProblem::Dim& dim : problem.dims) {
+    if (dim.pad_before < 0) return absl::UnimplementedError("oneDNN cannot skip the first pixels of an image");
+  }
   const OneThread one_thread;
   try {
     const dnnl::memory::desc filter =

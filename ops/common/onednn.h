@@ -41,7 +41,8 @@ struct ConvProblem {
 // A compiled convolution. Immutable, thread-safe, shareable.
 class Convolution {
  public:
-  // Unimplemented if oneDNN has only its reference implementation, which is hundreds of times too slow. With
+  // Unimplemented if oneDNN has only its reference implementation, which is hundreds of times too slow, or if a
+  // pad_before is negative. With
   // `packed_like` the filter must be packed as for that convolution, so that both can share one packed filter.
   static absl::StatusOr<std::shared_ptr<const Convolution>> Create(const ConvProblem& problem,
                                                                    const Convolution* packed_like = nullptr);

@@ -134,9 +134,10 @@ class ArgExtremumKernel final : public Kernel {
 
 absl::Status ArgExtremumShape(ShapeContext& c) {
   THALWEG_RETURN_IF_ERROR(c.RequireScalar(1));
-  THALWEG_RETURN_IF_ERROR(c.RequireRankAtLeast(0, 1));
   const PartialShape& input = c.input(0);
   if (!input.has_rank()) return absl::OkStatus();
+  // With so few dimensions the axis does not matter to the shape; the kernel judges it.
+  if (input.rank() <= 1) return ScalarShape(c);
   const std::optional<int64_t> axis = c.input_int(1);
   if (!axis) {
     c.set_output(0, PartialShape::UnknownOfRank(input.rank() - 1));

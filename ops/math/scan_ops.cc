@@ -83,15 +83,6 @@ class ScanKernel final : public Kernel {
   const bool reverse_;
 };
 
-absl::Status ScanShape(ShapeContext& c) {
-  THALWEG_RETURN_IF_ERROR(c.RequireScalar(1));
-  if (const std::optional<int64_t> axis = c.input_int(1); axis && c.input(0).has_rank()) {
-    THALWEG_RETURN_IF_ERROR(NormalizeAxis(*axis, c.input(0).rank()).status());
-  }
-  c.set_output(0, c.input(0));
-  return absl::OkStatus();
-}
-
 template <typename Op, typename... Ts>
 void RegisterTypes(OpLibrary& lib, const std::string& op, TypeList<Ts...>) {
   (lib.kernels.Add(op, "cpu", &MakeKernel<ScanKernel<Op, Ts>>).template Type<Ts>("T").HostMemory("axis"), ...);
@@ -101,7 +92,7 @@ template <typename Op>
 void RegisterScan(OpLibrary& lib, const std::string& op) {
   lib.schemas.Add(op + "(x: T, axis: Tidx) -> out: T",
                   "exclusive: bool = false; reverse: bool = false; T: numbertype; Tidx: {int32, int64} = int32")
-      .Shape(ScanShape).Cost(ElementwiseCost<1>);
+      .Shape(UnchangedShape).Cost(ElementwiseCost<1>);
   RegisterTypes<Op>(lib, op, FloatTypes());
   RegisterTypes<Op>(lib, op, SignedTypes());
   RegisterTypes<Op>(lib, op, UnsignedTypes());

@@ -195,15 +195,16 @@ void FusedBatchNormKernel::WriteTrained(const Statistics& given, const Moments& 
   }
 }
 
-// Videos of rank 5 are declared for version 3 only; the kernels take them in every version.
+// A data_format with a D is for videos of rank 5; the kernels take them under any.
 absl::Status FusedBatchNormShape(ShapeContext& c) {
-  const bool channels_first = c.attrs().GetOr<std::string>("data_format", "NHWC").substr(0, 2) == "NC";
+  const std::string format = c.attrs().GetOr<std::string>("data_format", "NHWC");
+  const bool channels_first = format.substr(0, 2) == "NC";
+  const int rank = format.find('D') == std::string::npos ? 4 : 5;
   const bool training = c.attrs().GetOr<bool>("is_training", true);
   PartialShape x = c.input(0);
-  const bool videos = c.num_outputs() > 5;
-  if (x.has_rank() && x.rank() != 4 && !(videos && x.rank() == 5)) {
+  if (x.has_rank() && x.rank() != rank) {
     return absl::InvalidArgumentError(
-        absl::StrCat("x must have rank 4", videos ? " or 5" : "", " but has shape ", x.ToString()));
+        absl::StrCat("x must have rank ", rank, " for data_format ", format, " but has shape ", x.ToString()));
   }
   int64_t channels = x.has_rank() ? x.dim(channels_first ? 1 : x.rank() - 1) : kUnknownDim;
   const bool all_matter = !training || c.attrs().GetOr<float>("exponential_avg_factor", 1.0f) != 1.0f;

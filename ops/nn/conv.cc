@@ -63,8 +63,6 @@ class ConvKernel final : public Kernel {
 absl::Status CheckSupported(const ConvOp& op, const WindowAttrs& window) {
   for (const WindowDim& dim : window.dims) {
     if (dim.dilation == 1) continue;
-    if (op.spatial == 3)
-      return absl::InvalidArgumentError(absl::StrCat("Conv3D does not support dilations; one is ", dim.dilation));
     if (op.kind == ConvKind::kDepthwise) {
       return absl::UnimplementedError(
           absl::StrCat("depthwise convolutions do not support dilations; one is ", dim.dilation));
@@ -139,6 +137,11 @@ template <typename T>
 absl::Status ConvKernel<T>::Convolve(KernelContext& ctx, const ConvGeometry& geometry, const Epilogue<T>& epilogue,
                                      T* out) {
   const ConvProblem& problem = geometry.problem;
+  for (const WindowDim& dim : window_.dims) {
+    // Not even TensorFlow minds them where there is nothing to compute.
+    if (op_.spatial < 3 || dim.dilation == 1 || geometry.output.num_elements() == 0) continue;
+    return absl::InvalidArgumentError(absl::StrCat("Conv3D does not support dilations; one is ", dim.dilation));
+  }
   if (geometry.trivial) {
     std::fill_n(out, geometry.output.num_elements(), T(0));
     if constexpr (!std::is_integral_v<T>)

@@ -51,6 +51,10 @@ absl::StatusOr<ConvGeometry> FitGradient(const WindowAttrs& window, absl::Span<c
         absl::StrCat("input_sizes ", input.ToString(), " has ", input.dim(window.channel_dim()),
                      " channels but the filter, of shape ", filter.ToString(), ", ", filter.dim(window.spatial)));
   }
+  if (filter.dim(window.spatial) == 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the filter must have input channels but has shape ", filter.ToString()));
+  }
   ConvGeometry g;
   g.output = input;
   g.trivial = input.num_elements() == 0 || filter.num_elements() == 0 || gradient.num_elements() == 0;

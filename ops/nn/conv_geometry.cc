@@ -118,8 +118,13 @@ absl::StatusOr<ConvGeometry> FitConvolution(const WindowAttrs& window, ConvKind 
   out[window.channel_dim()] = channels.out;
   for (int i = 0; i < window.spatial; ++i) {
     const int d = window.spatial_dim(i);
-    THALWEG_ASSIGN_OR_RETURN(const WindowFit fit,
-                             FitWindow(input.dim(d), filter.dim(i), window.dims[i], window.padding));
+    THALWEG_ASSIGN_OR_RETURN(WindowFit fit, FitWindow(input.dim(d), filter.dim(i), window.dims[i], window.padding));
+    if (window.spatial == 3 && window.padding == Padding::kSame) {
+      // TensorFlow's Conv3D centres the windows even where they leave input over: the padding may be negative.
+      const int64_t pads = fit.pad_before + fit.pad_after;
+      fit.pad_before = pads / 2;
+      fit.pad_after = pads - fit.pad_before;
+    }
     g.problem.dims[i] = {input.dim(d),   fit.out,      filter.dim(i), window.dims[i].stride, window.dims[i].dilation,
                          fit.pad_before, fit.pad_after};
     out[d] = fit.out;

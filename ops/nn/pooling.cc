@@ -228,7 +228,8 @@ class PoolKernel final : public Kernel {
   WindowAttrs window_;
 };
 
-absl::Status PoolShape(ShapeContext& c, absl::Span<const int64_t> ksize, absl::Span<const int64_t> strides) {
+absl::Status PoolShape(ShapeContext& c, PoolKind kind, absl::Span<const int64_t> ksize,
+                       absl::Span<const int64_t> strides) {
   THALWEG_ASSIGN_OR_RETURN(const WindowAttrs window, ParsePoolAttrs(c.attrs(), ksize, strides));
   THALWEG_RETURN_IF_ERROR(c.RequireRank(0, window.rank()));
   const PartialShape input = c.input(0).has_rank() ? c.input(0) : PartialShape::UnknownOfRank(window.rank());
@@ -240,6 +241,11 @@ absl::Status PoolShape(ShapeContext& c, absl::Span<const int64_t> ksize, absl::S
                              WindowedDim(input.dim(d), dim.size < 1 ? kUnknownDim : dim.size, dim, window.padding));
     out.set_dim(d, size);
   }
+  if (kind == PoolKind::kMax && window.channels.size >= 1 && window.channels.stride >= 1) {
+    // Even a window of one channel must fit.
+    const int64_t channels = input.dim(window.channel_dim());
+    THALWEG_RETURN_IF_ERROR(WindowedDim(channels, window.channels.size, window.channels, window.padding).status());
+  }
   if (window.channels.size != 1 || window.channels.stride != 1) {
     for (int d = 1; d < window.rank(); ++d) out.set_dim(d, kUnknownDim);
   }
@@ -247,16 +253,18 @@ absl::Status PoolShape(ShapeContext& c, absl::Span<const int64_t> ksize, absl::S
   return absl::OkStatus();
 }
 
+template <PoolKind kKind>
 absl::Status PoolShapeFromAttrs(ShapeContext& c) {
   THALWEG_ASSIGN_OR_RETURN(const std::vector<int64_t> ksize, c.attrs().Get<std::vector<int64_t>>("ksize"));
   THALWEG_ASSIGN_OR_RETURN(const std::vector<int64_t> strides, c.attrs().Get<std::vector<int64_t>>("strides"));
-  return PoolShape(c, ksize, strides);
+  return PoolShape(c, kKind, ksize, strides);
 }
 
 absl::Status PoolShapeFromInputs(ShapeContext& c) {
   THALWEG_RETURN_IF_ERROR(c.RequireRank(0, 4));
+  for (int i = 1; i <= 2; ++i) THALWEG_RETURN_IF_ERROR(c.RequireRank(i, 1));
   const std::optional<std::vector<int64_t>> ksize = c.input_ints(1), strides = c.input_ints(2);
-  if (ksize && strides) return PoolShape(c, *ksize, *strides);
+  if (ksize && strides) return PoolShape(c, PoolKind::kMax, *ksize, *strides);
   c.set_output(0, PartialShape::UnknownOfRank(4));
   return absl::OkStatus();
 }
@@ -296,7 +304,7 @@ void RegisterPoolOps(OpLibrary& lib) {
            "T: {half, bfloat16, float, double, int32, int64, uint8, int16, int8, uint16, qint8} = float; "
            "ksize: list(int) >= 4; strides: list(int) >= 4; padding: {\"SAME\", \"VALID\", \"EXPLICIT\"}; "
            "explicit_paddings: list(int) = []; data_format: {\"NHWC\", \"NCHW\", \"NCHW_VECT_C\"} = \"NHWC\"")
-      .Shape(PoolShapeFromAttrs)
+      .Shape(PoolShapeFromAttrs<PoolKind::kMax>)
       .Cost(PoolCost);
   AddMaxPools(lib, "MaxPool");
 
@@ -312,7 +320,7 @@ void RegisterPoolOps(OpLibrary& lib) {
       .Add("AvgPool(value: T) -> output: T",
            "ksize: list(int) >= 4; strides: list(int) >= 4; padding: {\"SAME\", \"VALID\"}; "
            "data_format: {\"NHWC\", \"NCHW\"} = \"NHWC\"; T: {half, bfloat16, float, double}")
-      .Shape(PoolShapeFromAttrs)
+      .Shape(PoolShapeFromAttrs<PoolKind::kAverage>)
       .Cost(PoolCost);
   AddPool<PoolKind::kAverage, float, float, half, bfloat16>(lib, "AvgPool");
   AddPool<PoolKind::kAverage, double, double>(lib, "AvgPool");

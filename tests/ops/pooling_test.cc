@@ -118,6 +118,9 @@ TEST(AvgPool, RoundsOnceInHalf) {
 TEST(Pools, EmptyAndMalformed) {
   OpRunner no_batch = Pool("MaxPool", {1, 2, 2, 1}, {1, 2, 2, 1}, "SAME");
   ExpectShape(*no_batch.Input(MakeTensor<float>({}, {0, 4, 4, 2})).RunOne(), {0, 2, 2, 2});
+  OpRunner too_large = Pool("AvgPool", {1, 5, 5, 1}, {1, 1, 1, 1}, "VALID");
+  too_large.Input(MakeTensor(std::vector<float>(32), {1, 4, 4, 2})).RefusedAtLoad();
+  ExpectShape(*too_large.RunOne(), {1, 0, 0, 2});
   const auto code = [](const char* op, List ksize, const char* padding, const char* format,
                        std::initializer_list<int64_t> dims) {
     OpRunner bad = Pool(op, std::move(ksize), {1, 1, 1, 1}, padding, format);

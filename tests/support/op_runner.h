@@ -36,6 +36,11 @@ class OpRunner {
   OpRunner& Scalar(T value) { return Input<T>({std::move(value)}, {}); }
   // An input whose value the kernel knows when it is made, as it does for constants of a graph.
   OpRunner& ConstantInput(Tensor tensor);
+  // The shape function may refuse what the kernel takes, once it knows the shapes: TensorFlow's refuses it too (L21).
+  OpRunner& RefusedAtLoad() {
+    refused_at_load_ = true;
+    return *this;
+  }
   // Forgets the inputs, keeps attributes and resources.
   OpRunner& ClearInputs();
 
@@ -72,6 +77,7 @@ class OpRunner {
   std::vector<Tensor> inputs_;
   std::vector<bool> constant_;  // per input
   AttrMap attrs_;
+  bool refused_at_load_ = false;
   std::unique_ptr<FakeStep> step_ = std::make_unique<FakeStep>();  // apart, so that runners can be returned
 };
 

@@ -112,4 +112,4 @@ def spoil(rng, array):
     return array
 
 
-from fuzz import array, nn  # noqa: E402,F401  (fill GENERATORS)
+from fuzz import array, math, nn  # noqa: E402,F401  (fill GENERATORS)
