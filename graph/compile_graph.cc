@@ -83,6 +83,17 @@ void OverrideParallelIterations(int iterations, ControlFlow* flow) {
   for (StaticFrame& frame : flow->frames) frame.parallel_iterations = iterations;
 }
 
+// A node that is refused although nothing is known of its inputs could only fail when it runs: the step fails at once.
+// Where inputs contradict it, which may happen in a branch that is never taken, its kernel will say so.
+absl::StatusOr<InferredShapes> ShapesOfStep(const Graph& graph) {
+  std::vector<Finding> findings;
+  InferredShapes shapes = InferShapes(graph, {}, &findings);
+  for (const Finding& finding : findings) {
+    if (finding.severity == Finding::Severity::kWarning) return absl::Status(finding.code, finding.message);
+  }
+  return shapes;
+}
+
 }  // namespace
 
 absl::StatusOr<CompiledGraph> CompileGraph(const Graph& loaded, const CompileRequest& request) {
@@ -100,7 +111,7 @@ absl::StatusOr<CompiledGraph> CompileGraph(const Graph& loaded, const CompileReq
   out.transfers = std::move(cut.transfers);
   // Number what is left in topological order.
   THALWEG_RETURN_IF_ERROR(Compact(std::move(graph), &out));
-  out.shapes = InferShapes(out.graph, {}, nullptr);
+  THALWEG_ASSIGN_OR_RETURN(out.shapes, ShapesOfStep(out.graph));
   FillTransferBytes(&out);
   THALWEG_ASSIGN_OR_RETURN(out.control_flow, AnalyzeControlFlow(out.graph));
   OverrideParallelIterations(request.parallel_iterations, &out.control_flow);

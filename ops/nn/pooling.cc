@@ -253,8 +253,14 @@ absl::Status PoolShape(ShapeContext& c, PoolKind kind, absl::Span<const int64_t>
   return absl::OkStatus();
 }
 
+// TensorFlow's plain kernels refuse images with channels first; its layout rewrite, which makes them run, needs to know
+// that they are images. So do we (L25).
 template <PoolKind kKind>
 absl::Status PoolShapeFromAttrs(ShapeContext& c) {
+  if (!c.input(0).has_rank() && c.attrs().GetOr<std::string>("data_format", "NHWC") == "NCHW") {
+    return absl::InvalidArgumentError(
+        "a pool with data_format NCHW needs an input of known rank; state the shape of the placeholder it comes from");
+  }
   THALWEG_ASSIGN_OR_RETURN(const std::vector<int64_t> ksize, c.attrs().Get<std::vector<int64_t>>("ksize"));
   THALWEG_ASSIGN_OR_RETURN(const std::vector<int64_t> strides, c.attrs().Get<std::vector<int64_t>>("strides"));
   return PoolShape(c, kKind, ksize, strides);

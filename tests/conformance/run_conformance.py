@@ -226,8 +226,8 @@ def read_groups(root):
 
 
 def all_folders(root):
-    """Label -> paths of cases: golden/graphs, golden/digits, and every folder of the root with cases of GROUPS."""
-    labels = {f"golden/{name}": case_folders(os.path.join(GOLDEN, name)) for name in ("digits", "graphs")}
+    """Label -> paths of cases: some folders of tests/golden, and every folder of the root with cases of GROUPS."""
+    labels = {f"golden/{name}": case_folders(os.path.join(GOLDEN, name)) for name in ("digits", "faults", "graphs")}
     if not os.path.exists(root):
         return labels
     groups = read_groups(root)

@@ -5,8 +5,8 @@
 
 Each round makes for every op one graph of random nodes (fuzz/*.py say how), runs each node in a step of its own in
 both engines and compares: values where TensorFlow gives one, the status code where it fails. A node that TensorFlow
-refuses to import gets a graph of its own, which thalweg must refuse or fail to run. Differences are printed with all that is needed
-to repeat them; --keep writes their graphs. Exit status 1 if there was one.
+refuses to import gets a graph of its own, which thalweg must refuse or fail to run. Differences are printed with all that
+is needed to repeat them; --keep writes each as a case, which goes to faults/ with its repair. Exit status 1 if there was one.
 """
 
 import argparse
@@ -26,6 +26,8 @@ from tensorflow.python.framework import op_def_registry
 import fuzz
 
 v1 = tf.compat.v1
+# What TensorFlow says to a node that it does not even import.
+REFUSED = "INVALID_ARGUMENT at load"
 CODES = {
     1: "CANCELLED",
     2: "UNKNOWN",
@@ -188,10 +190,10 @@ def difference(got, want, tolerance):
 
 
 class Report:
-    def __init__(self, keep):
-        self.keep, self.nodes, self.differences = keep, 0, 0
+    def __init__(self, keep, seed):
+        self.keep, self.seed, self.nodes, self.differences = keep, seed, 0, 0
 
-    def differ(self, node, graph, feeds, text):
+    def differ(self, node, graph, feeds, want, text):
         self.differences += 1
         print(f"DIFFERENT {node.op} {node.attrs}: {text}")
         for arg in node.inputs:
@@ -199,20 +201,45 @@ class Report:
                 text = np.array2string(array, threshold=12, edgeitems=4).replace("\n", " ")
                 print(f"    {dtype_of(array).name}{list(array.shape)} {text}")
         if self.keep:
-            folder = self.keep / f"{node.op}_{self.differences}"
-            folder.mkdir(parents=True, exist_ok=True)
-            (folder / "graph.pb").write_bytes(graph.SerializeToString())
-            np.savez(folder / "inputs.npz", **{k: oracle.plain(v) for k, v in feeds.items()})
+            keep_case(self.keep / f"{node.op}_{self.seed}_{self.differences}", node, graph, feeds, want)
+
+
+def keep_case(folder, node, graph, feeds, want):
+    """Writes the node as a case (the form of graphs/), to be checked in with the repair."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "graph.pb").write_bytes(graph.SerializeToString(deterministic=True))
+    np.savez(folder / "inputs.npz", **{name: oracle.plain(value) for name, value in feeds.items()})
+    fetches, expected = want
+    what = "fetches" if fetches[0].count(":") else "targets"
+    step = {"feeds": list(feeds), "fetches": [], what: fetches[: node.compared]}
+    if isinstance(expected, str):
+        step["error"] = {"stage": "load" if expected == REFUSED else "run", "code": [expected.split()[0]]}
+        expected = []
+    values = {f: v for f, v in zip(step["fetches"], expected) if v is not None}
+    np.savez(folder / "expected.npz", **{name: oracle.plain(value) for name, value in values.items()})
+    case = {
+        "format": "thalweg.conformance/1",
+        "source": "tests/golden/fuzz_ops.py",
+        "licence": "as the project",
+        "graph": "graph.pb",
+        "steps": [step],
+        "dtypes": {name: dtype_of(np.asarray(value)).name for name, value in {**feeds, **values}.items()},
+    }
+    if node.tolerance:
+        case["tolerance"] = {"default": list(node.tolerance)}
+    (folder / "case.json").write_text(json.dumps(case, indent=1) + "\n")
 
 
 def compare_refused(binary, node, graph, feeds, report):
     """TensorFlow does not import this graph; thalweg must not run it either."""
     with tempfile.TemporaryDirectory() as folder:
         output = ":0" if op_def_registry.get(node.op).output_arg else ""
-        answer, _ = ask_thalweg(binary, pathlib.Path(folder), graph, [(feeds, [graph.node[-1].name + output])])
+        fetches = [graph.node[-1].name + output]
+        answer, _ = ask_thalweg(binary, pathlib.Path(folder), graph, [(feeds, fetches)])
     status = answer.get("status") or (answer.get("steps") or [{}])[0].get("status")
     if status != "INVALID_ARGUMENT":
-        report.differ(node, graph, feeds, f"TensorFlow refuses to import it, thalweg says {status or answer}")
+        text = f"TensorFlow refuses to import it, thalweg says {status or answer}"
+        report.differ(node, graph, feeds, (fetches, REFUSED), text)
 
 
 def compare_node(name, node, graph, feeds, want, step, arrays, index, report):
@@ -222,17 +249,19 @@ def compare_node(name, node, graph, feeds, want, step, arrays, index, report):
         too_large = expected == "RESOURCE_EXHAUSTED" and status == "INVALID_ARGUMENT"
         more_able = expected == "UNIMPLEMENTED" and status in ("OK", "INVALID_ARGUMENT")
         if status != expected and not too_large and not more_able:
-            report.differ(node, graph, feeds, f"TensorFlow says {expected}, thalweg {status} {step.get('message', '')}")
+            text = f"TensorFlow says {expected}, thalweg {status} {step.get('message', '')}"
+            report.differ(node, graph, feeds, want, text)
         return
     if status != "OK":
-        report.differ(node, graph, feeds, f"TensorFlow answers, thalweg says {status} {step.get('message', '')}")
+        text = f"TensorFlow answers, thalweg says {status} {step.get('message', '')}"
+        report.differ(node, graph, feeds, want, text)
         return
     for fetch, value in zip(fetches[: node.compared], expected):
         if value is None:  # a node without outputs
             continue
         got = arrays.get(f"{fetch}#{index}")
         if got is None or not same(got, value, node.tolerance):
-            report.differ(node, graph, feeds, f"{fetch} {difference(got, value, node.tolerance)}")
+            report.differ(node, graph, feeds, want, f"{fetch} {difference(got, value, node.tolerance)}")
             return
 
 
@@ -272,7 +301,8 @@ def compare_imported(binary, op, nodes, versions, report):
         for name in refused:
             node, part, feeds = nodes.pop(name)
             why = re.search(rf"node '{name}'.*", message).group()
-            report.differ(node, part, feeds, f"TensorFlow imports it and says {answers[name][1]!s:.80}, thalweg says {why}")
+            text = f"TensorFlow imports it and says {answers[name][1]!s:.80}, thalweg says {why}"
+            report.differ(node, part, feeds, answers[name], text)
         if not refused:
             print(f"DIFFERENT {op}: TensorFlow imports the graph, thalweg says {answer!s:.2000}")
             report.differences += 1
@@ -289,7 +319,7 @@ def main():
     parser.add_argument("--keep", type=pathlib.Path)
     options = parser.parse_args()
     binary = str(pathlib.Path(options.bin).resolve())
-    report = Report(options.keep)
+    report = Report(options.keep, options.seed)
     chosen = [op for op in sorted(fuzz.GENERATORS) if re.fullmatch(options.ops, op)]
     for number in range(options.rounds):
         for op in chosen:

@@ -200,7 +200,7 @@ absl::Status OpRunner::CheckShapes(const Node& node, const std::vector<Tensor>& 
       {true, true, "shapes and values"}, {true, false, "shapes only"}, {false, false, "nothing"}};
   for (const auto& known : kKnowledge) {
     absl::StatusOr<std::vector<PartialShape>> inferred = InferShapes(node, known.shapes, known.values);
-    if (!inferred.ok() && refused_at_load_ && known.shapes) continue;
+    if (!inferred.ok() && may_be_refused_by_shape_) continue;
     if (!inferred.ok()) {
       return absl::InternalError(absl::StrCat("the kernel of ", op_, " succeeded but its shape function, knowing ", known.what,
                                               ", refuses: ", inferred.status().ToString()));

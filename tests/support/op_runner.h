@@ -36,9 +36,9 @@ class OpRunner {
   OpRunner& Scalar(T value) { return Input<T>({std::move(value)}, {}); }
   // An input whose value the kernel knows when it is made, as it does for constants of a graph.
   OpRunner& ConstantInput(Tensor tensor);
-  // The shape function may refuse what the kernel takes, once it knows the shapes: TensorFlow's refuses it too (L21).
-  OpRunner& RefusedAtLoad() {
-    refused_at_load_ = true;
+  // The shape function may refuse what the kernel takes: TensorFlow's, knowing the shapes, does so too (L21).
+  OpRunner& MayBeRefusedByShape() {
+    may_be_refused_by_shape_ = true;
     return *this;
   }
   // Forgets the inputs, keeps attributes and resources.
@@ -77,7 +77,7 @@ class OpRunner {
   std::vector<Tensor> inputs_;
   std::vector<bool> constant_;  // per input
   AttrMap attrs_;
-  bool refused_at_load_ = false;
+  bool may_be_refused_by_shape_ = false;
   std::unique_ptr<FakeStep> step_ = std::make_unique<FakeStep>();  // apart, so that runners can be returned
 };
 
