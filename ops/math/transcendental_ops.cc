@@ -28,8 +28,8 @@ struct LogOp {
   static constexpr double kNanos = 0.6;
   template <typename T> THALWEG_INLINE static T Apply(T x) { return vector_math::Log(x); }
 };
-// TensorFlow's logarithm of a float denormal is that of the smallest one, and NaN if it is negative; bfloat16 denormals are
-// zeros there. Denormals are told from zeros by their bits: comparisons flush them (L15).
+// TensorFlow's logarithm of a float or bfloat16 denormal is that of the smallest one, and NaN if it is negative. Denormals
+// are told from zeros by their bits: comparisons flush them (L15).
 struct FloatLogOp {
   static constexpr double kNanos = 0.7;
   THALWEG_INLINE static float Apply(float x) {
@@ -65,8 +65,8 @@ void RegisterTranscendentalOps(OpLibrary& lib) {
   RegisterReal<SqrtOp>(lib, "Sqrt");
   RegisterReal<RsqrtOp>(lib, "Rsqrt");
   RegisterReal<ExpOp>(lib, "Exp");
-  RegisterElementwise<LogOp, half, bfloat16, double>(lib, "Log");
-  RegisterElementwise<FloatLogOp, float>(lib, "Log");
+  RegisterElementwise<LogOp, half, double>(lib, "Log");
+  RegisterElementwise<FloatLogOp, bfloat16, float>(lib, "Log");
   RegisterReal<TanhOp>(lib, "Tanh");
   RegisterReal<SigmoidOp>(lib, "Sigmoid");
 

@@ -158,6 +158,8 @@ class PoolKernel final : public Kernel {
       THALWEG_ASSIGN_OR_RETURN(const std::vector<int64_t> ksize, init.Attr<std::vector<int64_t>>("ksize"));
       THALWEG_ASSIGN_OR_RETURN(const std::vector<int64_t> strides, init.Attr<std::vector<int64_t>>("strides"));
       THALWEG_ASSIGN_OR_RETURN(kernel->window_, ParsePoolAttrs(init.node().node_attrs(), ksize, strides));
+      // TensorFlow's average pools do not look at the stride of a window of one channel.
+      if (kKind == PoolKind::kAverage && kernel->window_.channels.size == 1) kernel->window_.channels.stride = 1;
       THALWEG_RETURN_IF_ERROR(CheckPoolWindow(kernel->window_));
     }
     return std::unique_ptr<Kernel>(std::move(kernel));

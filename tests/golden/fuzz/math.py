@@ -185,7 +185,8 @@ def cast(rng, op):
     if target in SIGNED + UNSIGNED and source not in SIGNED + UNSIGNED + [np.bool_]:
         # Floats beyond an integer type convert differently within TensorFlow itself, by position in the tensor.
         limits = {"low": 0 if target in UNSIGNED else -100, "high": 100}
-    attrs = {"DstT": tf.as_dtype(target), "Truncate": chance(rng, 4)}
+    # A double cut to complex64 loses even a bit of its exponent.
+    attrs = {"DstT": tf.as_dtype(target), "Truncate": chance(rng, 4) and target not in COMPLEX}
     return Node(op, [numbers(rng, shape(rng), source, **limits)], attrs)
 
 
