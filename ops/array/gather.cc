@@ -133,8 +133,7 @@ absl::Status GatherShapeOf(ShapeContext& c, std::optional<int64_t> axis, int64_t
   PartialShape merged = params;
   for (int i = 0; i < axes.batch; ++i) {
     const absl::StatusOr<int64_t> dim = ShapeContext::MergeDim(params.dim(i), indices.dim(i));
-    if (!dim.ok()) return BatchDimDiffers(i, params.dim(i), indices.dim(i));
-    merged.set_dim(i, *dim);
+    if (dim.ok()) merged.set_dim(i, *dim);  // else the kernel refuses it
   }
   GatherValue(c);
   return SetOutputDims(c, GatheredDims(merged, indices, axes));

@@ -75,7 +75,12 @@ absl::Status OneHotShape(ShapeContext& c) {
   THALWEG_ASSIGN_OR_RETURN(const std::optional<int64_t> depth, ConstantScalar(c, 1));
   if (depth && *depth < 0) return NegativeDepth(*depth);
   if (!indices.has_rank()) return absl::OkStatus();
-  THALWEG_ASSIGN_OR_RETURN(const int axis, NewAxis(c.attrs().GetOr<int64_t>("axis", -1), indices.rank()));
+  const int64_t wanted = c.attrs().GetOr<int64_t>("axis", -1);
+  if (wanted > indices.rank()) {  // refused when it runs
+    c.set_output(0, PartialShape::UnknownOfRank(indices.rank() + 1));
+    return absl::OkStatus();
+  }
+  THALWEG_ASSIGN_OR_RETURN(const int axis, NewAxis(wanted, indices.rank()));
   const std::optional<Dims> known = KnownDims(c, 1);
   Dims dims(indices.dims().begin(), indices.dims().end());
   dims.insert(dims.begin() + axis, known && known->size() == 1 ? (*known)[0] : kUnknownDim);

@@ -86,9 +86,11 @@ class TransposeKernel : public Kernel {
 };
 
 absl::Status TransposeShape(ShapeContext& c) {
-  THALWEG_RETURN_IF_ERROR(c.RequireRank(1, 1));
   const PartialShape& in = c.input(0);
   const std::optional<std::vector<int64_t>> perm = c.input_ints(1);
+  // With neither rank nor length known TensorFlow does not look at perm until it runs.
+  const int64_t elements = c.input(1).has_rank() ? c.input(1).NumElementsOrUnknown() : -1;
+  if (in.has_rank() || elements > 1) THALWEG_RETURN_IF_ERROR(c.RequireRank(1, 1));
   if (!in.has_rank()) {
     if (perm && perm->size() <= kMaxRank) c.set_output(0, PartialShape::UnknownOfRank(static_cast<int>(perm->size())));
     return absl::OkStatus();

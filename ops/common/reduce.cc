@@ -67,10 +67,7 @@ class BoxWalker {
 
 absl::StatusOr<Axes> ReadAxes(const KernelContext& ctx, int i) {
   const Tensor& tensor = ctx.input(i);
-  if (tensor.rank() > 1) {
-    return absl::InvalidArgumentError(absl::StrCat("axes of shape ", tensor.shape().ToString(), " must be a scalar or a vector"));
-  }
-  Axes axes;
+  Axes axes;  // in any shape: only shapes known at load must be scalars or vectors
   if (tensor.dtype() == DType::kInt32) AppendAxes<int32_t>(tensor, &axes);
   else AppendAxes<int64_t>(tensor, &axes);
   return axes;

@@ -1,5 +1,6 @@
 // Cast: every pair of types that convert, and any type to itself.
 #include <bit>
+#include <complex>
 #include <memory>
 #include <string>
 #include <vector>
@@ -31,10 +32,12 @@ DType ComputingType(DType storage) {
   }
 }
 
-// Bits of mantissa that a floating type keeps; 0 for other types.
+// Bits of mantissa that a floating type, or the parts of a complex one, keeps; 0 for other types.
 int MantissaBits(DType type) {
   switch (type) {
+    case DType::kComplex128:
     case DType::kFloat64: return 52;
+    case DType::kComplex64:
     case DType::kFloat32: return 23;
     case DType::kFloat16: return 10;
     case DType::kBFloat16: return 7;
@@ -46,17 +49,19 @@ int MantissaBits(DType type) {
 
 bool IsFloat8(DType type) { return type == DType::kFloat8E5M2 || type == DType::kFloat8E4M3FN; }
 
-// Cuts a float or double to kBits bits of mantissa, towards zero. The result is exact in float.
+// Cuts a float or double, or the real part of a complex number, to kBits bits of mantissa, towards zero. The result is
+// exact in float.
 template <typename From, int kBits>
 void TruncateLoop(const void* const* in, const int64_t*, void* out, int64_t n, LoopState&) {
-  using Bits = std::conditional_t<sizeof(From) == 8, uint64_t, uint32_t>;
-  constexpr int kMantissa = sizeof(From) == 8 ? 52 : 23;
+  using Real = decltype(std::real(From()));
+  using Bits = std::conditional_t<sizeof(Real) == 8, uint64_t, uint32_t>;
+  constexpr int kMantissa = sizeof(Real) == 8 ? 52 : 23;
   constexpr Bits kMask = ~((Bits{1} << (kMantissa - kBits)) - 1);
   const From* from = static_cast<const From*>(in[0]);
   float* to = static_cast<float*>(out);
   for (int64_t k = 0; k < n; ++k) {
-    const From x = from[k];
-    to[k] = static_cast<float>(x == x ? std::bit_cast<From>(static_cast<Bits>(std::bit_cast<Bits>(x) & kMask)) : x);
+    const Real x = std::real(from[k]);
+    to[k] = static_cast<float>(x == x ? std::bit_cast<Real>(static_cast<Bits>(std::bit_cast<Bits>(x) & kMask)) : x);
   }
 }
 
@@ -99,9 +104,14 @@ const ElementwiseDef* TruncationTo(int bits) {
 const ElementwiseDef* FindCast(DType from, DType to, bool truncate) {
   const int bits = MantissaBits(to);
   // TensorFlow cuts on the way to bfloat16 from float only, and rounds from double and half.
-  const bool cuts = truncate && (to != DType::kBFloat16 || from == DType::kFloat32);
+  const bool cuts = truncate && (to != DType::kBFloat16 || from == DType::kFloat32) && !IsComplex(to);
   if (cuts && bits > 0 && bits < MantissaBits(from)) {
-    return from == DType::kFloat64 ? TruncationTo<double>(bits) : TruncationTo<float>(bits);
+    switch (from) {
+      case DType::kComplex128: return TruncationTo<std::complex<double>>(bits);
+      case DType::kComplex64: return TruncationTo<std::complex<float>>(bits);
+      case DType::kFloat64: return TruncationTo<double>(bits);
+      default: return TruncationTo<float>(bits);
+    }
   }
   if (from == DType::kFloat64 && IsFloat8(to)) return &kRoundToOdd;
   const DType source = ComputingType(from), target = ComputingType(to);

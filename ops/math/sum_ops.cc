@@ -34,9 +34,11 @@ struct SumOp : Addition {
 struct MeanOp : Addition {
   template <typename T> using Accumulator = typename MeanOf<T>::type;
   template <typename T, typename A> static T Finish(A sum, int64_t n) {
+    // As TensorFlow has it, the mean of nothing is NaN for real numbers and 0 for all others.
+    if (!std::is_floating_point_v<T> && n == 0) return T(0);
     if constexpr (std::is_integral_v<T>) {
       using Wide = std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>;
-      return n == 0 ? T(0) : static_cast<T>(static_cast<Wide>(sum) / static_cast<Wide>(n));
+      return static_cast<T>(static_cast<Wide>(sum) / static_cast<Wide>(n));
     } else {
       return static_cast<T>(sum / static_cast<double>(n));
     }

@@ -158,9 +158,7 @@ class PoolKernel final : public Kernel {
       THALWEG_ASSIGN_OR_RETURN(const std::vector<int64_t> ksize, init.Attr<std::vector<int64_t>>("ksize"));
       THALWEG_ASSIGN_OR_RETURN(const std::vector<int64_t> strides, init.Attr<std::vector<int64_t>>("strides"));
       THALWEG_ASSIGN_OR_RETURN(kernel->window_, ParsePoolAttrs(init.node().node_attrs(), ksize, strides));
-      // TensorFlow's average pools do not look at the stride of a window of one channel.
-      if (kKind == PoolKind::kAverage && kernel->window_.channels.size == 1) kernel->window_.channels.stride = 1;
-      THALWEG_RETURN_IF_ERROR(CheckPoolWindow(kernel->window_));
+      THALWEG_RETURN_IF_ERROR(CompleteWindow(&kernel->window_));
     }
     return std::unique_ptr<Kernel>(std::move(kernel));
   }
@@ -183,6 +181,13 @@ class PoolKernel final : public Kernel {
   }
 
  private:
+  // The stride of a window of one channel does not matter to TensorFlow; that of an average pool may even be negative.
+  static absl::Status CompleteWindow(WindowAttrs* window) {
+    WindowDim& channels = window->channels;
+    if (channels.size == 1 && (kKind == PoolKind::kAverage || channels.stride >= 1)) channels.stride = 1;
+    return CheckPoolWindow(*window);
+  }
+
   absl::StatusOr<WindowAttrs> Window(KernelContext& ctx) const {
     if (ctx.num_inputs() == 1) return window_;
     Dims lists[2];
@@ -195,7 +200,7 @@ class PoolKernel final : public Kernel {
       lists[i].assign(t.flat<int32_t>().begin(), t.flat<int32_t>().end());
     }
     THALWEG_ASSIGN_OR_RETURN(WindowAttrs window, ParsePoolAttrs(ctx.node().node_attrs(), lists[0], lists[1]));
-    THALWEG_RETURN_IF_ERROR(CheckPoolWindow(window));
+    THALWEG_RETURN_IF_ERROR(CompleteWindow(&window));
     return window;
   }
 

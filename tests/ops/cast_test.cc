@@ -53,6 +53,13 @@ TEST(CastTest, L20TruncateCutsTheMantissa) {
   EXPECT_EQ((Cast<bfloat16>(std::vector<double>{-1.9999}, true))[0].bits, 0xc000) << "rounds: not from float";
 }
 
+TEST(CastTest, L20TruncateCutsTheRealPart) {
+  const std::vector<std::complex<double>> x{{1 + 3 * 0x1p-24, 5}, {-1.9999, 1}};
+  EXPECT_EQ(Cast<float>(x, true)[0], 1.0f + 0x1p-23f);
+  EXPECT_EQ(Cast<half>(x, true)[1].bits, 0xbfff);
+  EXPECT_EQ(Cast<half>(x)[1].bits, 0xc000);
+}
+
 TEST(CastTest, DoubleToFloat8RoundsOnce) {
   // A hair above the middle of two neighbours: rounding to float first would lose the hair.
   EXPECT_EQ(static_cast<float>(Cast<float8_e5m2>(std::vector<double>{1.125 + 0x1p-40})[0]), 1.25f);

@@ -106,7 +106,8 @@ TEST(AvgPool, CountsOnlyWhatIsInside) {
   const Tensor out = *op.Input(MakeTensor(kImage, {1, 3, 4, 1})).RunOne();
   EXPECT_EQ(Values<float>(out), (std::vector<float>{3.5f, 5.5f, 9.5f, 11.5f}));
   OpRunner first = Pool("AvgPool", {1, 1, 2, 2}, {1, 1, 2, 2}, "SAME", "NCHW");
-  EXPECT_EQ(Values<float>(*first.Input(MakeTensor(kImage, {1, 1, 3, 4})).RunOne()), Values<float>(out));
+  first.Input(MakeTensor(kImage, {1, 1, 3, 4})).MayBeRefusedByShape();
+  EXPECT_EQ(Values<float>(*first.RunOne()), Values<float>(out));
 }
 
 TEST(AvgPool, RoundsOnceInHalf) {
