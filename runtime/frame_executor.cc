@@ -99,6 +99,7 @@ class FrameExecution {
     const size_t before = ready->size();
     absl::Status status = table_.Propagate(r.iteration, r.node, dead, ready);
     if (!status.ok()) status = DescribeFailure(status, plan_.nodes[r.node], plan_, r.iteration->values.get());
+    if (!dead && IsMovedByTable(plan_.nodes[r.node])) ReleaseInputs(*r.iteration, plan_.nodes[r.node]);
     status.Update(table_.Finish(r.iteration, ready));
     if (!status.ok()) step_.Fail(std::move(status));
     Count(static_cast<int64_t>(ready->size()) - static_cast<int64_t>(before) - 1);
@@ -123,11 +124,8 @@ class FrameExecution {
         break;
       case NodeKind::kMerge:
         return RunMerge(iteration, r.node, node);
-      case NodeKind::kEnter:
-      case NodeKind::kExit:
-      case NodeKind::kNextIteration:
-        return absl::OkStatus();  // the table moves the value
       default: {
+        if (IsMovedByTable(node)) return node.has_dereferences ? ReadReferences(plan_, node, values) : absl::OkStatus();
         absl::InlinedVector<uint8_t, 16> last_use(node.num_inputs);
         ComputeLastUse(iteration, node, last_use.data());
         THALWEG_RETURN_IF_ERROR(RunNode(step_, node, values, last_use.data(), context_));
@@ -138,6 +136,11 @@ class FrameExecution {
     if (!status.ok()) return DescribeFailure(status, node, plan_, values);
     ReleaseInputs(iteration, node);
     return absl::OkStatus();
+  }
+
+  // Nodes whose value goes to another iteration or frame.
+  static bool IsMovedByTable(const PlanNode& node) {
+    return node.kind == NodeKind::kEnter || node.kind == NodeKind::kExit || node.kind == NodeKind::kNextIteration;
   }
 
   absl::Status RunSwitch(const PlanNode& node, Value* values) {
@@ -180,7 +183,7 @@ class FrameExecution {
   void ReleaseSlot(Iteration& iteration, uint32_t slot) {
     const int32_t readers = Readers(iteration, slot);
     if (readers == 1 || (readers > 1 && iteration.readers_left[slot].fetch_sub(1, std::memory_order_acq_rel) == 1)) {
-      iteration.values[slot].Clear();
+      if (iteration.values[slot].present()) iteration.values[slot].Clear();
     }
   }
 

@@ -252,7 +252,9 @@ absl::Status FrameTable::RetireFrom(Iteration* iteration, ReadyNodes* ready) {
 void FrameTable::Recycle(Iteration* iteration) {
   const FramePlanFrame& plan = frames_.frames[iteration->frame->frame];
   ++iteration->generation;
-  for (uint32_t slot = static_cast<uint32_t>(plan.constants.size()); slot < plan.num_slots; ++slot) iteration->values[slot].Clear();
+  for (uint32_t slot = static_cast<uint32_t>(plan.constants.size()); slot < plan.num_slots; ++slot) {
+    if (iteration->values[slot].present()) iteration->values[slot].Clear();
+  }
   std::fill(iteration->children.begin(), iteration->children.end(), nullptr);
   idle_iterations_[iteration->frame->frame].push_back(iteration);
 }

@@ -51,8 +51,13 @@ class ReplayExecution {
     for (int32_t i = range.begin; i < range.end; ++i) flags_[replay_.flags[i]] = 0;
   }
 
+  // Most have been moved on by their last reader.
+  void Release(uint32_t slot) {
+    if (values_[slot].present()) values_[slot].Clear();
+  }
+
   void ClearSlots(ReplayRange range) {
-    for (int32_t i = range.begin; i < range.end; ++i) values_[replay_.slots[i]].Clear();
+    for (int32_t i = range.begin; i < range.end; ++i) Release(replay_.slots[i]);
   }
 
   void Skip(const ReplayRun& run) {
@@ -99,7 +104,7 @@ class ReplayExecution {
                                      static_cast<int32_t>(state_.iterations[active.frame])});
       }
       const uint32_t* release = plan_.releases.data() + node.first_release;
-      for (uint32_t i = 0; i < node.num_releases; ++i) values_[release[i]].Clear();
+      for (uint32_t i = 0; i < node.num_releases; ++i) Release(release[i]);
     }
     return true;
   }

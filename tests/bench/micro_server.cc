@@ -3,7 +3,8 @@
 //
 //   ready                                      nothing                                         -> "ok"
 //   open PATH                                  loads a graph and keeps it                      -> "ok LOAD_NS"
-//   load NAME PATH FEED FETCH TARGET THREADS   ("-" for none; FEED is a scalar float tensor)   -> "ok LOAD_NS PLACE_NS COMPILE_NS"
+//   load NAME PATH FEED FETCH TARGET THREADS [DEVICES [general]]   ("-" for none; FEED is a scalar float tensor; general: loops by
+//                                              the executor for many threads)                  -> "ok LOAD_NS PLACE_NS COMPILE_NS"
 //   run NAME COUNT                             COUNT steps                                     -> "ns N" (total nanoseconds)
 //   trace NAME                                 one traced step        -> "trace EVENTS NODES BUSY_PLUS_GAP_NS WALL_NS"
 
@@ -40,6 +41,9 @@ absl::StatusOr<std::string> Load(std::istream& in, std::map<std::string, Workloa
   SessionOptions options;
   in >> name >> path >> feed >> fetch >> target >> options.threads;
   options.optimize = false;
+  std::string devices, frames;
+  if (in >> devices) options.devices = devices;
+  options.general_frames = static_cast<bool>(in >> frames);
   Workload w;
   const auto begin = Clock::now();
   auto session = Session::FromFile(path, options);

@@ -13,7 +13,9 @@ os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '3')
 
 
 def make_graphs(out):
-    """The workloads as GraphDef files -> {name: (path, feed, fetch, target, nodes, steps per measurement)}"""
+    """The workloads as GraphDef files -> {name: (path, feed, fetch, target, nodes, steps per measurement)}
+
+    For loops, nodes are iterations: their figures are per iteration."""
     import tensorflow as tf
     tf1 = tf.compat.v1
     graphs = {}
@@ -70,7 +72,37 @@ def make_graphs(out):
     add(g, 'x', 'Placeholder', dtype=f32).attr['shape'].shape.SetInParent()
     add(g, 'y', 'Identity', ['x'], T=f32)
     save('null_run', g, 'x:0', 'y:0', '-', 1, 2000)
+
+    def loop(name, iterations, steps, variables=1, inner=1, devices=('', '')):
+        """A counter and `variables` - 1 more int32 sums; nested if inner > 1; additions alternate between two devices."""
+        with tf.Graph().as_default() as graph:
+            tf1.disable_control_flow_v2()
+
+            def body(i, *values):
+                with tf.device(devices[0]): i = i + 1
+                out = []
+                for k, v in enumerate(values):
+                    with tf.device(devices[k % 2]): out.append(v + i)
+                if devices[1]:
+                    with tf.device(devices[1]): i = tf.identity(i)
+                if inner > 1: out[0] = tf1.while_loop(lambda j: j < inner, lambda j: [j + 1], [0], back_prop=False) + out[0]
+                return [i] + out
+
+            start = [tf.constant(0) for _ in range(variables)]
+            results = tf1.while_loop(lambda i, *_: i < iterations, body, start, back_prop=False)
+            tf.add_n(results if isinstance(results, list) else [results], name='y')
+        save(name, graph.as_graph_def(), '-', 'y:0', '-', iterations * inner, steps)
+
+    loop('counter_loop', 1000000, 1)
+    loop('nested_loop', 1000, 1, variables=2, inner=1000)
+    loop('loop_100_vars', 10000, 1, variables=100)
+    loop('loop_2_devices', 100000, 1, variables=3, devices=('/cpu:0', '/cpu:1'))
     return graphs
+
+
+# Workloads that run on more than one device, and loops that are also run by the executor for many threads.
+DEVICES = {'loop_2_devices': 'CPU:0,CPU:1'}
+LOOPS = ('counter_loop', 'nested_loop', 'loop_100_vars', 'loop_2_devices')
 
 
 class Thalweg:
@@ -84,8 +116,8 @@ class Thalweg:
         if not answer or answer[0] == 'error': raise RuntimeError(f'{line}: {" ".join(answer)}')
         return answer
 
-    def load(self, name, path, feed, fetch, target, threads):
-        return [int(v) for v in self.ask(f'load {name} {path} {feed} {fetch} {target} {threads}')[1:]]
+    def load(self, name, path, feed, fetch, target, threads, more=''):
+        return [int(v) for v in self.ask(f'load {name} {path} {feed} {fetch} {target} {threads} {more}')[1:]]
 
     def nanos(self, name, steps): return int(self.ask(f'run {name} {steps}')[1])
 
@@ -100,6 +132,7 @@ class TensorFlow:
         from tensorflow.core.protobuf import config_pb2
         tf1 = self.tf.compat.v1
         config = tf1.ConfigProto(intra_op_parallelism_threads=self.threads, inter_op_parallelism_threads=self.threads, use_per_session_threads=True)
+        config.device_count['CPU'] = 2 if name in DEVICES else 1
         config.graph_options.rewrite_options.disable_meta_optimizer = True
         config.graph_options.optimizer_options.opt_level = tf1.OptimizerOptions.L0
         begin = time.perf_counter()
@@ -128,7 +161,8 @@ def measure(binary, threads, repeats, only, out):
     ours, theirs = Thalweg(binary), TensorFlow(threads)
     for name, (path, feed, fetch, target, nodes, steps) in graphs.items():
         if only and name not in only: continue
-        load = ours.load(name, path, feed, fetch, target, threads)
+        devices = DEVICES.get(name, 'CPU:0')
+        load = ours.load(name, path, feed, fetch, target, threads, devices)
         tf_load = theirs.load(name, path, feed, fetch, target)
         for side in (ours, theirs): side.nanos(name, max(1, steps // 5))
         a, b, again = [], [], []
@@ -141,6 +175,11 @@ def measure(binary, threads, repeats, only, out):
                'control': statistics.median(a) / statistics.median(again), 'load_ns': sum(load), 'tensorflow_load_ns': tf_load * 1e9,
                'trace_events': int(events), 'nodes_executed': int(executed), 'trace_closes': int(accounted) / int(wall)}
         row['ratio'] = row['thalweg_ns'] / row['tensorflow_ns']
+        if name in LOOPS:
+            ours.load('general', path, feed, fetch, target, threads, devices + ' general')
+            row['general_frames_ns'] = min(ours.nanos('general', steps) for _ in range(3)) / steps / nodes
+            row['general_ratio'] = row['general_frames_ns'] / row['tensorflow_ns']
+            print('%-14s T=%d  general frames %.1f ns per iteration, ratio %.3f' % (name, threads, row['general_frames_ns'], row['general_ratio']))
         rows.append(row)
         print('%-12s T=%d  thalweg %9.1f ns  tensorflow %9.1f ns  ratio %.3f  A-A %.2f  load+place+compile %.0f ms (tensorflow %.0f)  '
               'trace %s events of %s nodes, %.4f of the wall clock' % (name, threads, row['thalweg_ns'], row['tensorflow_ns'], row['ratio'], row['control'],
