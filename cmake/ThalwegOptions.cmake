@@ -1,9 +1,6 @@
 # Compiler flags and build options. Sanitizer builds are chosen by THALWEG_SANITIZE (see CMakePresets.json).
 option(THALWEG_BUILD_TESTS "Build the tests" ON)
 option(THALWEG_RECORDING "Let a step be recorded; OFF only to measure what having it costs" ON)
-if(NOT THALWEG_RECORDING)
-  add_compile_definitions(THALWEG_WITHOUT_RECORDING)
-endif()
 set(THALWEG_SANITIZE "" CACHE STRING "Sanitizers to build with: 'address,undefined' or 'thread'")
 
 if(NOT CMAKE_BUILD_TYPE)
