@@ -202,10 +202,10 @@ absl::Status ResizeShape(ShapeContext& c) {
     dims[0] = c.input(0).dim(0);
     dims[3] = c.input(0).dim(3);
   }
-  THALWEG_ASSIGN_OR_RETURN(const PartialShape size, c.input_as_shape(1));
-  if (size.has_rank() && size.rank() == 2) {
-    dims[1] = size.dim(0);
-    dims[2] = size.dim(1);
+  const absl::StatusOr<PartialShape> size = c.input_as_shape(1);
+  if (size.ok() && size->has_rank() && size->rank() == 2) {  // negative sizes are the kernel's to refuse
+    dims[1] = size->dim(0);
+    dims[2] = size->dim(1);
   }
   c.set_output(0, PartialShape::OfDims(std::move(dims)));
   return absl::OkStatus();

@@ -181,10 +181,9 @@ class PoolKernel final : public Kernel {
   }
 
  private:
-  // The stride of a window of one channel does not matter to TensorFlow; that of an average pool may even be negative.
+  // The stride of a window of one channel does not matter to TensorFlow, not even if it is negative.
   static absl::Status CompleteWindow(WindowAttrs* window) {
-    WindowDim& channels = window->channels;
-    if (channels.size == 1 && (kKind == PoolKind::kAverage || channels.stride >= 1)) channels.stride = 1;
+    if (window->channels.size == 1) window->channels.stride = 1;
     return CheckPoolWindow(*window);
   }
 

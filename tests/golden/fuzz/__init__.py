@@ -15,6 +15,7 @@ class Node:
     attrs: dict = dataclasses.field(default_factory=dict)
     tolerance: tuple = None  # (relative, absolute); None: to the bit, but any NaN for NaN
     compared: int = None  # only so many outputs are compared; None: all
+    may_load: bool = False  # TensorFlow's import refuses more than it should: thalweg need not
 
 
 def generator(*ops):

@@ -131,7 +131,8 @@ def split(rng, op):
     sizes = np.diff(np.concatenate([[0], cuts, [length]])).astype(pick(rng, [np.int32, np.int64]))
     if chance(rng, 2):
         sizes[int(rng.integers(len(sizes)))] = -1
-    return Node(op, [x, spoil(rng, sizes), where], {"num_split": len(sizes)})
+    # With an unknown axis, TensorFlow's import compares the sizes with the last dimension.
+    return Node(op, [x, spoil(rng, sizes), where], {"num_split": len(sizes)}, may_load=True)
 
 
 @generator("Slice")

@@ -65,7 +65,8 @@ def conv2d(rng, op):
     filter_in, per_group = size(rng, 4), size(rng, 4)
     channels = filter_in * groups + (1 if chance(rng, 20) else 0)
     image = finite(rng, [size(rng, 2), size(rng), size(rng), channels], dtype)
-    taps = finite(rng, [size(rng, 3), size(rng, 3), filter_in, per_group * groups], dtype)
+    # Of an empty window TensorFlow says now this, now that.
+    taps = finite(rng, [*rng.integers(1, 4, 2), filter_in, per_group * groups], dtype)
     return Node(op, [wrong_rank(rng, image), wrong_rank(rng, taps)], explicit(rng, window_attrs(rng)), tolerance(dtype))
 
 
@@ -98,7 +99,7 @@ def out_size(in_size, window, stride, padding, pads=(0, 0)):
 def conv2d_backprop_input(rng, op):
     dtype, attrs = pick(rng, FLOATS + [np.int32]), explicit(rng, window_attrs(rng))
     batch, height, width, channels, out_channels = size(rng, 2), size(rng), size(rng), size(rng, 3), size(rng, 3)
-    kh, kw = size(rng, 3), size(rng, 3)
+    kh, kw = (int(k) for k in rng.integers(1, 4, 2))  # an empty window is INTERNAL in TensorFlow
     pads = attrs.get("explicit_paddings", [0] * 8)
     strides = attrs["strides"] if len(attrs["strides"]) == 4 and min(attrs["strides"]) > 0 else [1] * 4
     oh = out_size(height, kh, strides[1], attrs["padding"], pads[2:4]) + (1 if chance(rng, 20) else 0)
