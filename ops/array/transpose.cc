@@ -103,9 +103,17 @@ absl::Status TransposeShape(ShapeContext& c) {
     c.set_output(0, in.rank() <= 1 ? in : PartialShape::UnknownOfRank(in.rank()));
     return absl::OkStatus();
   }
-  THALWEG_ASSIGN_OR_RETURN(const std::vector<int> order, Permutation(*perm, in.rank()));
+  const absl::StatusOr<std::vector<int>> order = Permutation(*perm, in.rank());
+  if (!order.ok()) {
+    // Only what is too large is refused already at load.
+    for (const int64_t i : *perm) {
+      if (i >= in.rank()) return order.status();
+    }
+    c.set_output(0, PartialShape::UnknownOfRank(in.rank()));
+    return absl::OkStatus();
+  }
   Dims dims;
-  for (const int i : order) dims.push_back(in.dim(i));
+  for (const int i : *order) dims.push_back(in.dim(i));
   c.set_output(0, PartialShape::OfDims(std::move(dims)));
   return absl::OkStatus();
 }

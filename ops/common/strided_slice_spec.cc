@@ -47,7 +47,12 @@ absl::StatusOr<DimSlice> ShrunkDim(const Entry& e, int dim, int64_t extent) {
     slice.complete = *e.begin >= 0;
     return slice;
   }
-  if (*e.begin < -extent || *e.begin >= extent) return OutOfBounds(*e.begin, dim, extent);
+  if (*e.begin < -extent || *e.begin >= extent) {
+    // Like TensorFlow, judge a position only once the end of its range is known as well.
+    if (e.end) return OutOfBounds(*e.begin, dim, extent);
+    slice.complete = false;
+    return slice;
+  }
   if (*e.begin < 0) slice.begin += extent;
   return slice;
 }

@@ -152,7 +152,19 @@ def ask_thalweg(binary, folder, graph_def, steps):
     except ValueError:
         answer = {"crash": done.returncode, "stderr": done.stderr[-2000:]}
     out = folder / "out.npz"
-    return answer, dict(np.load(out)) if out.exists() else {}
+    return answer, read_arrays(np.load(out)) if out.exists() else {}
+
+
+def read_arrays(archive):
+    """What numpy can read: empty tensors may be wider than it allows."""
+    arrays = {}
+    for name in archive.files:
+        try:
+            arrays[name] = archive[name]
+        except ValueError:
+            print(f"{name} is not compared: numpy cannot hold it")
+            arrays[name] = None
+    return arrays
 
 
 def same(got, want, tolerance):
@@ -257,9 +269,10 @@ def compare_node(name, node, graph, feeds, want, step, arrays, index, report):
         report.differ(node, graph, feeds, want, text)
         return
     for fetch, value in zip(fetches[: node.compared], expected):
-        if value is None:  # a node without outputs
+        key = f"{fetch}#{index}"
+        if value is None or (key in arrays and arrays[key] is None):  # no output, or one too wide for numpy
             continue
-        got = arrays.get(f"{fetch}#{index}")
+        got = arrays.get(key)
         if got is None or not same(got, value, node.tolerance):
             report.differ(node, graph, feeds, want, f"{fetch} {difference(got, value, node.tolerance)}")
             return

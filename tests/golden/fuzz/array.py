@@ -311,9 +311,12 @@ def top_k(rng, op):
         )  # TensorFlow's order of NaN is arbitrary
     columns = x.shape[-1] if x.ndim else 1
     k = int(rng.integers(0, columns + 1)) if not chance(rng, 12) else int(rng.integers(-1, columns + 3))
+    k = spoil(rng, np.array(k, pick(rng, [np.int16, np.int32, np.int64])))
+    if k.dtype == np.int64:
+        k = k.astype(np.int32).astype(np.int64)  # TensorFlow cuts k to 32 bits
     return Node(
         op,
-        [x, spoil(rng, np.array(k, pick(rng, [np.int16, np.int32, np.int64])))],
+        [x, k],
         {"index_type": pick(rng, ["int16", "int32", "int64"])},
     )
 
