@@ -8,8 +8,8 @@ include(GNUInstallDirs)
 set(THALWEG_PUBLIC_HEADERS
     proto/dtype.h proto/export.h proto/numeric_types.h proto/shape.h proto/tensor_literal.h
     proto/status_macros.h graph/attrs.h graph/graph_builder.h
-    devices/allocator.h devices/buffer.h devices/object.h devices/tensor.h
-    runtime/session.h runtime/trace.h)
+    devices/allocator.h devices/buffer.h devices/memory_log.h devices/object.h devices/tensor.h
+    runtime/profile.h runtime/session.h runtime/trace.h runtime/trace_analysis.h)
 
 # Every object of the folders, whether or not somebody inside the library calls it. The link to thalweg_runtime brings the
 # other libraries; its archives have nothing left to add.

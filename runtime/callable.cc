@@ -6,6 +6,7 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
+#include "thalweg/runtime/memory_recorder.h"
 #include "thalweg/runtime/recorder.h"
 #include "thalweg/runtime/session_core.h"
 
@@ -156,8 +157,12 @@ absl::Status CompiledCallable::RunInto(absl::Span<const Tensor> feeds, std::vect
   // The step's length is what a clock around this call shows, preparing and reading out the recording included.
   const auto begin = std::chrono::steady_clock::now();
   auto recorder = std::make_unique<Recorder>(*plan_, core_->pool().threads());
+  auto memory = options.record_memory ? std::make_unique<MemoryRecorder>(*plan_) : nullptr;
   absl::Status status = RunRecorded(feeds, results, options, cancellation, recorder.get());
   recorder->ToTrace(options.trace);
+  options.trace->memory.clear();
+  if (memory != nullptr) memory->ToTrace(options.trace);
+  memory.reset();
   recorder.reset();
   options.trace->step_nanos = std::chrono::nanoseconds(std::chrono::steady_clock::now() - begin).count();
   return status;

@@ -55,6 +55,9 @@ struct RunOptions {
   std::chrono::nanoseconds timeout{0};
   // Record every execution into this trace (overwritten); null: recording off.
   Trace* trace = nullptr;
+  // Also record every buffer that comes and goes. Memory is the session's: steps that run at the same time are mixed in,
+  // and only one step at a time can record it (others leave Trace::memory empty). Costs a lock per allocation.
+  bool record_memory = false;
 };
 
 using Feeds = std::vector<std::pair<std::string, Tensor>>;

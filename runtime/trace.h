@@ -25,6 +25,14 @@ struct TraceEvent {
   int64_t output_bytes = 0;   // allocated for its outputs (not those passed on or reused)
 };
 
+// A buffer that came (or went: negative bytes) while the step ran.
+struct TraceMemoryEvent {
+  int64_t nanos = 0;
+  int64_t bytes = 0;
+  int32_t node = -1;   // index into TraceTables::nodes; -1: allocated outside the step's nodes
+  int32_t device = 0;  // index into TraceTables::devices: whose memory
+};
+
 struct TraceNode {
   std::string name;
   std::string op;
@@ -34,6 +42,7 @@ struct TraceNode {
   int32_t transfer = -1;               // of _Send and _Recv: index into TraceTables::transfers
   double flops = 0;
   double bytes = 0;
+  std::string loop;                    // the frame it runs in, "outer/inner"; "" outside loops
 };
 
 struct TraceTransfer {
@@ -60,8 +69,9 @@ class THALWEG_EXPORT Trace {
  public:
   std::shared_ptr<const TraceTables> tables;  // never null after a Run
   std::vector<TraceEvent> events;             // by start time
+  std::vector<TraceMemoryEvent> memory;       // by time; empty unless RunOptions::record_memory asked for it
   int64_t step_nanos = 0;                     // from entry to return of the Run call
-  int64_t dropped_events = 0;      // did not fit the preallocated rings
+  int64_t dropped_events = 0;                 // did not fit the preallocated rings
 
   // Busy time and gaps per device, computed from events: busy + gap == step_nanos.
   std::vector<TraceDeviceTotals> DeviceTotals() const;

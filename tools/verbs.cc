@@ -4,8 +4,8 @@ namespace thalweg::tools {
 
 const std::vector<const Verb*>& AllVerbs() {
   static const auto* const verbs = new std::vector<const Verb*>{
-      &kInspectVerb, &kRunVerb,    &kPlaceVerb,   &kBenchVerb, &kOpsVerb,
-      &kDevicesVerb, &kConfigVerb, &kVersionVerb, &kHelpVerb,
+      &kInspectVerb, &kRunVerb, &kPlaceVerb,   &kProfileVerb, &kBenchVerb, &kCompareVerb,
+      &kOpsVerb,     &kDevicesVerb, &kConfigVerb, &kVersionVerb, &kHelpVerb,
   };
   return *verbs;
 }

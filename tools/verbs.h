@@ -19,7 +19,9 @@ struct Verb {
 extern const Verb kInspectVerb;
 extern const Verb kRunVerb;
 extern const Verb kPlaceVerb;
+extern const Verb kProfileVerb;
 extern const Verb kBenchVerb;
+extern const Verb kCompareVerb;
 extern const Verb kOpsVerb;
 extern const Verb kDevicesVerb;
 extern const Verb kConfigVerb;

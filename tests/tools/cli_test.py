@@ -435,6 +435,76 @@ class ConfigFileTest(CliTest):
         self.fails(2, "NOT_FOUND", "run", "g.pb", "--config", "missing.toml")
 
 
+class ProfileTest(CliTest):
+    """Planted faults: each is what the profile ranks first."""
+
+    def planted(self):
+        """A large product on CPU:0 that CPU:1 waits for, beside small ones."""
+        product = [type_attr("T", "float")]
+        return graph(
+            placeholder("x", "float", (512, 512)),
+            placeholder("s", "float", (4, 4)),
+            node("small", "MatMul", ["s", "s"], *product, device="/device:CPU:0"),
+            node("slow", "MatMul", ["x", "x"], *product, device="/device:CPU:0"),
+            node("reader", "Neg", ["slow"], *product, device="/device:CPU:1"),
+            node("other", "Neg", ["small"], *product, device="/device:CPU:1"),
+        )
+
+    def rows(self, document, kind):
+        return [row for row in document["rows"] if row["type"] == kind]
+
+    def profile(self, *arguments, content=None):
+        self.write("g.pb", content or self.planted())
+        return self.ok("profile", "g.pb", "-f", "reader", "-f", "other", "--steps", "9", "--warmup", "3", "--threads", "1", *arguments)
+
+    def test_document(self):
+        document = self.profile("-d", "CPU:0,CPU:1", "--json").json
+        self.assertEqual(document["schema"], "thalweg.profile/1")
+        self.assertTrue(document["step"]["valid"], document["step"])
+        for device in self.rows(document, "device"):
+            self.assertGreater(device["busy_ns"] + device["gap_ns"], 0)
+        node = max(self.rows(document, "node"), key=lambda row: row["time_ns"])
+        self.assertEqual(node["name"], "slow")
+        self.assertEqual(node["flops"], 2 * 512**3)
+        gap = [row for row in self.rows(document, "gap") if row["device"].endswith("CPU:1")][0]
+        self.assertIn(gap["cause"], ("transfer", "other device"), "CPU:1 stood still for CPU:0")
+        self.assertIn("slow", gap["node"])
+
+    def test_transfers_and_memory_on_a_device_of_its_own(self):
+        self.write("g.pb", self.planted().replace(b"/device:CPU:1", b"/device:GPU:0"))
+        document = self.ok("profile", "g.pb", "-f", "reader", "-f", "other", "--steps", "5", "-d", "CPU:0,GPU:0=sim", "--json").json
+        transfer = max(self.rows(document, "transfer"), key=lambda row: row["bytes"])
+        self.assertEqual((transfer["tensor"], transfer["bytes"]), ("slow:0", 512 * 512 * 4))
+        memory = {row["device"].rsplit("device:")[-1]: row for row in self.rows(document, "memory")}
+        self.assertGreaterEqual(memory["GPU:0"]["peak_bytes"], 512 * 512 * 4)
+        self.assertIn("slow", memory["CPU:0"]["holders"][0]["node"])
+
+    def test_text_and_files(self):
+        out = self.profile("--by", "op,scope,device,loop", "--critical-path", "--gaps", "--chrome", "t.json", "-o", "a.twp", "-d", "CPU:0,CPU:1").out
+        for words in ("totals close: yes", "by op", "by scope", "critical path", "gaps on", "transfers", "memory of CPU:0", "slow"):
+            self.assertIn(words, out)
+        with open(self.path("t.json"), encoding="utf-8") as file:
+            self.assertTrue(json.load(file)["traceEvents"])
+        rows = [json.loads(line) for line in self.profile("--jsonl", "-d", "CPU:0,CPU:1").out.splitlines()]
+        self.assertEqual({row["schema"] for row in rows}, {"thalweg.profile/1"})
+        self.assertEqual(rows[0]["type"], "profile")
+
+    def test_compare(self):
+        self.profile("-d", "CPU:0,CPU:1", "-o", "a.twp")
+        self.profile("-d", "CPU:0,CPU:1", "-o", "b.twp", content=self.planted().replace(b"/device:CPU:1", b"/device:CPU:0"))
+        self.assertIn("unchanged within noise", self.ok("compare", "a.twp", "a.twp", "--assert", "significant==0").out)
+        document = self.ok("compare", "a.twp", "b.twp", "--json").json
+        self.assertIn("placement", {row["cause"] for row in document["rows"]})
+        self.fails(4, "FAILED_PRECONDITION", "compare", "a.twp", "b.twp", "--assert", "significant==0")
+        self.fails(2, "INVALID_ARGUMENT", "compare", "a.twp", "b.twp", "--assert", "zzz<1")
+        self.fails(2, "NOT_FOUND", "compare", "a.twp", "missing.twp")
+
+    def test_usage(self):
+        self.write("g.pb", add_graph())
+        self.fails(2, "INVALID_ARGUMENT", "profile", "g.pb", "--by", "colour")
+        self.fails(2, "INVALID_ARGUMENT", "profile", "g.pb", "--steps", "0")
+
+
 class SmallVerbsTest(CliTest):
     def test_they_answer(self):
         self.assertRegex(self.ok("version").out, r"^thalweg \d+\.\d+")

@@ -1,0 +1,177 @@
+#include "thalweg/runtime/trace_analysis.h"
+
+#include <algorithm>
+
+#include "absl/container/flat_hash_map.h"
+
+namespace thalweg {
+namespace {
+
+bool IsTransfer(const Trace& trace, int32_t node) { return trace.tables->nodes[node].transfer >= 0; }
+
+// Finds the execution that made another one ready. A node of a loop runs many times: the one that counts is the last
+// that ended before the reader began.
+class Arrivals {
+ public:
+  explicit Arrivals(const Trace& trace) : trace_(trace), by_node_(trace.tables->nodes.size()) {
+    for (size_t i = 0; i < trace.events.size(); ++i) by_node_[trace.events[i].node].push_back(static_cast<int32_t>(i));
+    for (std::vector<int32_t>& events : by_node_) {
+      std::sort(events.begin(), events.end(), [&](int32_t a, int32_t b) { return EndOf(a) < EndOf(b); });
+    }
+  }
+
+  // Index of an event, or -1 if `event` was ready from the start.
+  int32_t Of(const TraceEvent& event) const {
+    if (event.last_arriver < 0) return -1;
+    const std::vector<int32_t>& events = by_node_[event.last_arriver];
+    const auto after = std::upper_bound(events.begin(), events.end(), event.start_nanos,
+                                        [&](int64_t start, int32_t e) { return start < EndOf(e); });
+    return after == events.begin() ? -1 : *(after - 1);
+  }
+
+ private:
+  int64_t EndOf(int32_t event) const { return trace_.events[event].end_nanos; }
+
+  const Trace& trace_;
+  std::vector<std::vector<int32_t>> by_node_;
+};
+
+// The gaps of one device. `events` are its executions by start.
+class GapFinder {
+ public:
+  GapFinder(const Trace& trace, const Arrivals& arrivals, int32_t device, std::vector<TraceGap>* out)
+      : trace_(trace), arrivals_(arrivals), device_(device), out_(out) {}
+
+  void Run(const std::vector<int32_t>& events, int64_t first_start, int64_t last_end) {
+    int64_t reached = 0;
+    for (const int32_t e : events) {
+      const TraceEvent& event = trace_.events[e];
+      if (event.start_nanos > reached) Explain(reached, event, first_start);
+      reached = std::max(reached, event.end_nanos);
+    }
+    if (last_end > reached) Add(std::max<int64_t>(reached, 0), last_end, GapCause::kNoWork, -1);
+    Add(std::max(reached, last_end), trace_.step_nanos, GapCause::kFinish, -1);
+  }
+
+ private:
+  // The device ran nothing from `begin` until `next` started.
+  void Explain(int64_t begin, const TraceEvent& next, int64_t first_start) {
+    int64_t from = begin;
+    if (first_start > from) {
+      const int64_t until = std::min(first_start, next.start_nanos);
+      Add(from, until, GapCause::kSetUp, -1);
+      from = until;
+    }
+    const int32_t arrival = arrivals_.Of(next);
+    if (arrival >= 0) {
+      const TraceEvent& awaited = trace_.events[arrival];
+      const int64_t until = std::min(awaited.end_nanos, next.start_nanos);
+      if (until > from) {
+        const bool transfer = IsTransfer(trace_, awaited.node) || IsTransfer(trace_, next.node);
+        Add(from, until, transfer ? GapCause::kTransfer : GapCause::kOtherNode, awaited.node);
+        from = until;
+      }
+    }
+    Add(from, next.start_nanos, GapCause::kDispatch, next.node);
+  }
+
+  void Add(int64_t begin, int64_t end, GapCause cause, int32_t node) {
+    if (end > begin) out_->push_back({device_, begin, end, cause, node});
+  }
+
+  const Trace& trace_;
+  const Arrivals& arrivals_;
+  const int32_t device_;
+  std::vector<TraceGap>* const out_;
+};
+
+}  // namespace
+
+const char* GapCauseName(GapCause cause) {
+  switch (cause) {
+    case GapCause::kSetUp: return "set-up";
+    case GapCause::kFinish: return "finish";
+    case GapCause::kTransfer: return "transfer";
+    case GapCause::kOtherNode: return "other device";
+    case GapCause::kDispatch: return "dispatch";
+    case GapCause::kNoWork: return "no work left";
+  }
+  return "?";
+}
+
+CriticalPath FindCriticalPath(const Trace& trace) {
+  CriticalPath path;
+  path.tail_nanos = trace.step_nanos;
+  if (trace.tables == nullptr || trace.events.empty()) return path;
+  const Arrivals arrivals(trace);
+  const auto last = std::max_element(trace.events.begin(), trace.events.end(),
+                                     [](const TraceEvent& a, const TraceEvent& b) { return a.end_nanos < b.end_nanos; });
+  path.tail_nanos = trace.step_nanos - last->end_nanos;
+  for (auto e = static_cast<int32_t>(last - trace.events.begin()); e >= 0;) {
+    const TraceEvent& event = trace.events[e];
+    const int32_t arrival = arrivals.Of(event);
+    const int64_t ready = arrival < 0 ? 0 : trace.events[arrival].end_nanos;
+    CriticalPathEntry entry{e, event.start_nanos - ready, arrival >= 0 && IsTransfer(trace, trace.events[arrival].node)};
+    path.wait_nanos += entry.wait_nanos;
+    (IsTransfer(trace, event.node) ? path.transfer_nanos : path.compute_nanos) += event.end_nanos - event.start_nanos;
+    path.entries.push_back(entry);
+    e = arrival;
+  }
+  std::reverse(path.entries.begin(), path.entries.end());
+  return path;
+}
+
+std::vector<TraceGap> FindGaps(const Trace& trace) {
+  std::vector<TraceGap> gaps;
+  if (trace.tables == nullptr) return gaps;
+  std::vector<std::vector<int32_t>> by_device(trace.tables->devices.size());
+  int64_t first_start = trace.step_nanos, last_end = 0;
+  for (size_t i = 0; i < trace.events.size(); ++i) {
+    by_device[trace.tables->nodes[trace.events[i].node].device].push_back(static_cast<int32_t>(i));
+    first_start = std::min(first_start, trace.events[i].start_nanos);
+    last_end = std::max(last_end, trace.events[i].end_nanos);
+  }
+  const Arrivals arrivals(trace);
+  for (size_t d = 0; d < by_device.size(); ++d) {
+    GapFinder(trace, arrivals, static_cast<int32_t>(d), &gaps).Run(by_device[d], first_start, last_end);
+  }
+  return gaps;
+}
+
+std::vector<MemoryTimeline> FindMemoryPeaks(const Trace& trace) {
+  std::vector<MemoryTimeline> timelines;
+  if (trace.tables == nullptr) return timelines;
+  timelines.resize(trace.tables->devices.size());
+  std::vector<int64_t> held(timelines.size(), 0);
+  for (size_t d = 0; d < timelines.size(); ++d) timelines[d].device = static_cast<int32_t>(d);
+  for (const TraceMemoryEvent& e : trace.memory) {
+    MemoryTimeline& timeline = timelines[e.device];
+    timeline.left_bytes = held[e.device] += e.bytes;
+    if (held[e.device] > timeline.peak_bytes) {
+      timeline.peak_bytes = held[e.device];
+      timeline.peak_nanos = e.nanos;
+    }
+  }
+  // A second walk adds up who held what when the peak was reached.
+  std::vector<absl::flat_hash_map<int32_t, int64_t>> holders(timelines.size());
+  std::vector<bool> passed(timelines.size(), false);
+  std::fill(held.begin(), held.end(), 0);
+  for (const TraceMemoryEvent& e : trace.memory) {
+    if (passed[e.device]) continue;
+    holders[e.device][e.node] += e.bytes;
+    held[e.device] += e.bytes;
+    passed[e.device] = held[e.device] == timelines[e.device].peak_bytes;
+  }
+  for (MemoryTimeline& timeline : timelines) {
+    if (timeline.peak_bytes == 0) continue;
+    for (const auto& [node, bytes] : holders[timeline.device]) {
+      if (bytes > 0) timeline.holders.push_back({node, bytes});
+    }
+    std::sort(timeline.holders.begin(), timeline.holders.end(), [](const auto& a, const auto& b) {
+      return a.bytes != b.bytes ? a.bytes > b.bytes : a.node < b.node;
+    });
+  }
+  return timelines;
+}
+
+}  // namespace thalweg

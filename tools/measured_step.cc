@@ -1,0 +1,110 @@
+#include "thalweg/tools/measured_step.h"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "thalweg/proto/status_macros.h"
+#include "thalweg/tools/advice.h"
+#include "thalweg/tools/feeds.h"
+#include "thalweg/tools/open_session.h"
+
+namespace thalweg::tools {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr size_t kMaxDefaultFetches = 16;
+
+// Everything after loading.
+absl::Status Prepare(const MeasuredStep& step, const GraphView& view, PreparedStep* prepared) {
+  THALWEG_ASSIGN_OR_RETURN(Feeds feeds, BuildFeeds(*prepared->session, step.inputs));
+  const FillRequest fill{"rand~1", step.shapes, true};
+  THALWEG_ASSIGN_OR_RETURN(prepared->filled, FillPlaceholders(view, fill, step.fetches, step.targets, &feeds));
+  std::vector<std::string> names;
+  for (auto& [name, tensor] : feeds) {
+    names.push_back(name);
+    prepared->feeds.push_back(std::move(tensor));
+  }
+  const Clock::time_point start = Clock::now();
+  THALWEG_ASSIGN_OR_RETURN(prepared->callable, prepared->session->MakeCallable(names, step.fetches, step.targets));
+  std::vector<Tensor> results;
+  THALWEG_RETURN_IF_ERROR(prepared->callable->RunInto(prepared->feeds, &results));
+  const Callable::Info info = prepared->callable->info();
+  prepared->first_run_nanos =
+      std::chrono::nanoseconds(Clock::now() - start).count() - info.place_nanos - info.compile_nanos;
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AppendStepFlags(std::vector<FlagSpec>* flags) {
+  const FlagSpec shared[] = {
+      {FlagKind::kRepeated, "input", "i", "NAME=VALUE",
+       "feed a tensor (help inputs); placeholders left over get random values"},
+      {FlagKind::kRepeated, "fetch", "f", "TENSOR", "fetch this (default: the likely outputs)"},
+      {FlagKind::kRepeated, "target", "", "NODE", "run this node"},
+      {FlagKind::kRepeated, "shape", "", "NAME=1x8", "shape of an input that gets random values; open sizes are 1"},
+  };
+  flags->insert(flags->end(), std::begin(shared), std::end(shared));
+}
+
+absl::Status ReadStepFlags(const Arguments& arguments, MeasuredStep* step) {
+  step->graph = arguments.positional()[0];
+  step->fetches = arguments.All("fetch");
+  step->targets = arguments.All("target");
+  THALWEG_ASSIGN_OR_RETURN(step->inputs, ParseInputFlags(arguments.All("input")));
+  THALWEG_ASSIGN_OR_RETURN(step->shapes, ParseFixedShapes(arguments.All("shape")));
+  return absl::OkStatus();
+}
+
+OpenedStep OpenMeasuredStep(Console& console, MeasuredStep* step) {
+  OpenedStep opened;
+  const auto fail = [&opened](const absl::Status& status, ExitCode code, std::string next) {
+    opened.view.reset();
+    opened.failure = {status, code, std::move(next)};
+    return std::move(opened);
+  };
+  if (absl::Status status = CheckIsGraphFile(step->graph); !status.ok()) {
+    return fail(status, kExitGraphUnusable, absl::StrCat("ls ", ShellQuote(step->graph)));
+  }
+  absl::StatusOr<std::unique_ptr<GraphView>> view = OpenGraph(step->graph);
+  const absl::Status loaded = view.ok() ? (*view)->loaded.status() : view.status();
+  if (!loaded.ok()) return fail(loaded, ExitCodeOfLoad(loaded), AdviceForLoad(step->graph, loaded));
+  opened.view = *std::move(view);
+  if (!step->fetches.empty() || !step->targets.empty()) return opened;
+  step->fetches = LikelyFetches(*opened.view->summary, kMaxDefaultFetches);
+  if (step->fetches.empty()) {
+    return fail(
+        absl::InvalidArgumentError("this graph has no output that stands out; say what to fetch with -f TENSOR"),
+        kExitUsage, absl::StrCat("thalweg inspect ", ShellQuote(step->graph), " --all"));
+  }
+  console.Note(absl::StrCat("fetching ", absl::StrJoin(step->fetches, ", ")));
+  return opened;
+}
+
+PreparedStep PrepareStep(const MeasuredStep& step, const GraphView& view, int64_t threads, absl::string_view verb) {
+  PreparedStep prepared;
+  SessionOptions options = step.session;
+  options.threads = static_cast<int>(threads);
+  OpenedSession opened = OpenSession(step.graph, options);
+  prepared.failure = std::move(opened.failure);
+  if (opened.session == nullptr) return prepared;
+  prepared.session = std::move(opened.session);
+  prepared.load_nanos = opened.load_nanos;
+  if (absl::Status status = Prepare(step, view, &prepared); !status.ok()) {
+    prepared.failure = StepFailure(step, verb, status);
+  }
+  return prepared;
+}
+
+int64_t ThreadsOf(int64_t asked) { return asked > 0 ? asked : std::max(1u, std::thread::hardware_concurrency()); }
+
+Failure StepFailure(const MeasuredStep& step, absl::string_view verb, const absl::Status& status) {
+  return {status, ExitCodeOfRun(status), AdviceForStep(verb, step.graph, status)};
+}
+
+}  // namespace thalweg::tools

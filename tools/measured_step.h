@@ -1,0 +1,71 @@
+// The step that bench and profile measure: which graph, session, inputs and fetches, from the flags they share to a
+// prepared callable with everything it is fed.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "thalweg/runtime/session.h"
+#include "thalweg/tools/command_line.h"
+#include "thalweg/tools/graph_view.h"
+#include "thalweg/tools/input_spec.h"
+#include "thalweg/tools/report.h"
+
+namespace thalweg::tools {
+
+struct MeasuredStep {
+  std::string graph;
+  SessionOptions session;
+  std::vector<InputSpec> inputs;
+  std::vector<std::string> fetches;  // after OpenMeasuredStep: what is fetched if nobody said
+  std::vector<std::string> targets;
+  FixedShapes shapes;
+};
+
+// -i, -f, --target, --shape, as bench and profile take them.
+void AppendStepFlags(std::vector<FlagSpec>* flags);
+// Reads them and GRAPH. InvalidArgument for malformed ones.
+absl::Status ReadStepFlags(const Arguments& arguments, MeasuredStep* step);
+
+// Opens the graph and, where nothing is asked for, decides what to fetch, and says so.
+struct OpenedStep {
+  std::unique_ptr<GraphView> view;  // null if it failed
+  Failure failure;
+};
+OpenedStep OpenMeasuredStep(Console& console, MeasuredStep* step);
+
+struct PreparedStep {
+  std::unique_ptr<Session> session;
+  std::shared_ptr<Callable> callable;
+  std::vector<Tensor> feeds;
+  std::vector<std::string> filled;  // a line for every placeholder that got random values
+  int64_t load_nanos = 0;
+  int64_t first_run_nanos = 0;      // beyond preparing, which Callable::info() has
+  Failure failure;
+};
+// Loads, compiles and runs once with `threads` threads. `verb` is for advice after a failure.
+PreparedStep PrepareStep(const MeasuredStep& step, const GraphView& view, int64_t threads, absl::string_view verb);
+
+// The number of compute threads that `asked` (0: one per core) comes to.
+int64_t ThreadsOf(int64_t asked);
+
+// What a failure of this step means to the program.
+Failure StepFailure(const MeasuredStep& step, absl::string_view verb, const absl::Status& status);
+
+// Reads a flag, if it is there, with one of the functions of units.h; errors name the flag.
+template <typename T, typename Parse>
+absl::Status ReadFlag(const Arguments& arguments, const char* flag, T* out, Parse parse) {
+  const auto text = arguments.Value(flag);
+  if (!text) return absl::OkStatus();
+  auto value = parse(*text);
+  if (!value.ok()) {
+    return absl::Status(value.status().code(), "--" + std::string(flag) + ": " + std::string(value.status().message()));
+  }
+  *out = *std::move(value);
+  return absl::OkStatus();
+}
+
+}  // namespace thalweg::tools

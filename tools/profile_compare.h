@@ -1,0 +1,61 @@
+// What differs between two profiles (schema thalweg.profile/1) or two placement files (thalweg.placement/1).
+//
+// Nodes are matched by name, or by the one node of the file they stand for. A difference counts as significant only
+// where it stands out of three kinds of noise: the spread between blocks of steps within each profile (Welch's t, with
+// the number of nodes compared taken into account), the common factor by which all nodes got faster or slower between
+// the two (another day, another clock), and a floor below which nobody cares.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "thalweg/tools/assertion.h"
+#include "thalweg/tools/json_text.h"
+
+namespace thalweg::tools {
+
+enum class DifferenceCause { kKernel, kPlacement, kTransfer, kNew, kGone };
+const char* DifferenceCauseName(DifferenceCause cause);
+
+struct Difference {
+  DifferenceCause cause = DifferenceCause::kKernel;
+  std::string name;    // node or tensor
+  std::string detail;  // op, or devices
+  double before_nanos = 0;  // per step
+  double after_nanos = 0;
+  bool significant = false;
+  double delta() const { return after_nanos - before_nanos; }
+};
+
+struct ProfileComparison {
+  double before_nanos = 0;  // median step
+  double after_nanos = 0;
+  double noise = 0;         // spread of the blocks of both, as a share of the step
+  double common_factor = 1; // by which the bulk of the nodes differs
+  bool significant = false; // the steps differ beyond noise and common factor
+  double transfers_before = 0, transfers_after = 0;  // copies per step
+  std::vector<Difference> differences;               // largest first
+  size_t unchanged = 0;
+
+  Metrics metrics() const;  // step.delta, step.p50, transfers.delta, significant
+};
+
+// InvalidArgument if a document is not a profile.
+absl::StatusOr<ProfileComparison> CompareProfiles(const nlohmann::json& before, const nlohmann::json& after);
+std::string ComparisonText(const ProfileComparison& comparison, size_t top);
+OrderedJson ComparisonJson(const ProfileComparison& comparison);
+
+struct PlacementComparison {
+  struct Move {
+    std::string node, from, to;  // "" where a file does not name the node
+  };
+  std::vector<Move> moves;
+  size_t unchanged = 0;
+};
+absl::StatusOr<PlacementComparison> ComparePlacements(const nlohmann::json& before, const nlohmann::json& after);
+std::string PlacementComparisonText(const PlacementComparison& comparison, size_t top);
+OrderedJson PlacementComparisonJson(const PlacementComparison& comparison);
+
+}  // namespace thalweg::tools
