@@ -5,7 +5,9 @@
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "thalweg/proto/status_macros.h"
 #include "thalweg/tools/report.h"
 #include "thalweg/tools/units.h"
@@ -30,8 +32,9 @@ absl::StatusOr<double> ParseBound(FigureUnit unit, absl::string_view text) {
     return static_cast<double>(bytes);
   }
   double number = 0;
+  const bool percent = unit == FigureUnit::kShare && absl::ConsumeSuffix(&text, "%");
   if (!ParseDouble(text, &number)) return absl::InvalidArgumentError(absl::StrCat("'", text, "' is not a number"));
-  return number;
+  return percent ? number / 100 : number;
 }
 
 }  // namespace
@@ -67,6 +70,7 @@ std::string FigureText(FigureUnit unit, double value) {
     case FigureUnit::kNanos: return FormatNanos(value);
     case FigureUnit::kBytes: return FormatBytes(value);
     case FigureUnit::kNumber: return FormatShort(value);
+    case FigureUnit::kShare: return absl::StrFormat("%.1f%%", 100 * value);
   }
   return "";
 }

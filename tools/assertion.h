@@ -11,7 +11,7 @@
 
 namespace thalweg::tools {
 
-enum class FigureUnit { kNanos, kBytes, kNumber };
+enum class FigureUnit { kNanos, kBytes, kNumber, kShare };  // kShare: "5%" is 0.05
 
 struct FigureName {
   const char* name;  // "p50"
@@ -22,7 +22,7 @@ struct Assertion {
   std::string text;    // as given
   size_t figure = 0;   // index in the list of figures
   std::string relation;  // "<", "<=", ">", ">=" or "=="
-  double bound = 0;    // nanoseconds, bytes or a plain number
+  double bound = 0;    // nanoseconds, bytes, a plain number or a share
 
   bool HoldsFor(double value) const;
 };

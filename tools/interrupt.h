@@ -35,4 +35,16 @@ class InterruptGuard {
   std::thread thread_;
 };
 
+// Cancels what runs while it lives, once the user interrupts.
+class ScopedWatch {
+ public:
+  ScopedWatch(InterruptGuard& interrupts, Cancellation* runs) : interrupts_(interrupts) { interrupts_.Watch(runs); }
+  ~ScopedWatch() { interrupts_.Watch(nullptr); }
+  ScopedWatch(const ScopedWatch&) = delete;
+  ScopedWatch& operator=(const ScopedWatch&) = delete;
+
+ private:
+  InterruptGuard& interrupts_;
+};
+
 }  // namespace thalweg::tools

@@ -20,7 +20,7 @@ using Clock = std::chrono::steady_clock;
 constexpr size_t kMaxDefaultFetches = 16;
 
 // Everything after loading.
-absl::Status Prepare(const MeasuredStep& step, const GraphView& view, PreparedStep* prepared) {
+absl::Status Prepare(const MeasuredStep& step, const GraphView& view, Cancellation* cancellation, PreparedStep* prepared) {
   THALWEG_ASSIGN_OR_RETURN(Feeds feeds, BuildFeeds(*prepared->session, step.inputs));
   const FillRequest fill{"rand~1", step.shapes, true};
   THALWEG_ASSIGN_OR_RETURN(prepared->filled, FillPlaceholders(view, fill, step.fetches, step.targets, &feeds));
@@ -32,7 +32,7 @@ absl::Status Prepare(const MeasuredStep& step, const GraphView& view, PreparedSt
   const Clock::time_point start = Clock::now();
   THALWEG_ASSIGN_OR_RETURN(prepared->callable, prepared->session->MakeCallable(names, step.fetches, step.targets));
   std::vector<Tensor> results;
-  THALWEG_RETURN_IF_ERROR(prepared->callable->RunInto(prepared->feeds, &results));
+  THALWEG_RETURN_IF_ERROR(prepared->callable->RunInto(prepared->feeds, &results, RunOptions(), cancellation));
   const Callable::Info info = prepared->callable->info();
   prepared->first_run_nanos =
       std::chrono::nanoseconds(Clock::now() - start).count() - info.place_nanos - info.compile_nanos;
@@ -86,7 +86,8 @@ OpenedStep OpenMeasuredStep(Console& console, MeasuredStep* step) {
   return opened;
 }
 
-PreparedStep PrepareStep(const MeasuredStep& step, const GraphView& view, int64_t threads, absl::string_view verb) {
+PreparedStep PrepareStep(const MeasuredStep& step, const GraphView& view, int64_t threads, absl::string_view verb,
+                         Cancellation* cancellation) {
   PreparedStep prepared;
   SessionOptions options = step.session;
   options.threads = static_cast<int>(threads);
@@ -95,7 +96,7 @@ PreparedStep PrepareStep(const MeasuredStep& step, const GraphView& view, int64_
   if (opened.session == nullptr) return prepared;
   prepared.session = std::move(opened.session);
   prepared.load_nanos = opened.load_nanos;
-  if (absl::Status status = Prepare(step, view, &prepared); !status.ok()) {
+  if (absl::Status status = Prepare(step, view, cancellation, &prepared); !status.ok()) {
     prepared.failure = StepFailure(step, verb, status);
   }
   return prepared;

@@ -46,8 +46,9 @@ struct PreparedStep {
   int64_t first_run_nanos = 0;      // beyond preparing, which Callable::info() has
   Failure failure;
 };
-// Loads, compiles and runs once with `threads` threads. `verb` is for advice after a failure.
-PreparedStep PrepareStep(const MeasuredStep& step, const GraphView& view, int64_t threads, absl::string_view verb);
+// Loads, compiles and runs once with `threads` threads. `verb` is for advice after a failure; `cancellation` ends the run.
+PreparedStep PrepareStep(const MeasuredStep& step, const GraphView& view, int64_t threads, absl::string_view verb,
+                         Cancellation* cancellation);
 
 // The number of compute threads that `asked` (0: one per core) comes to.
 int64_t ThreadsOf(int64_t asked);

@@ -176,7 +176,7 @@ class ProfileComparer {
       return std::abs(a.delta()) > std::abs(b.delta());
     });
     // A step differs if something in it does: what moved all nodes alike is the machine, or the build as a whole.
-    const bool anything = std::any_of(out_.differences.begin(), out_.differences.end(), [](const Difference& d) { return d.significant; });
+    const bool anything = out_.num_significant() > 0;
     const double change = before_.p50 > 0 ? std::abs(after_.p50 / out_.common_factor / before_.p50 - 1) : 0;
     out_.significant = anything && change > std::max(kLeastChange, 2 * out_.noise);
     return std::move(out_);
@@ -264,12 +264,8 @@ const char* DifferenceCauseName(DifferenceCause cause) {
   return "?";
 }
 
-Metrics ProfileComparison::metrics() const {
-  const auto count = std::count_if(differences.begin(), differences.end(), [](const Difference& d) { return d.significant; });
-  return {{"step.delta", before_nanos > 0 ? after_nanos / before_nanos - 1 : 0},
-          {"step.p50", after_nanos},
-          {"transfers.delta", transfers_after - transfers_before},
-          {"significant", static_cast<double>(count)}};
+int64_t ProfileComparison::num_significant() const {
+  return std::count_if(differences.begin(), differences.end(), [](const Difference& d) { return d.significant; });
 }
 
 absl::StatusOr<ProfileComparison> CompareProfiles(const json& before, const json& after) {
@@ -281,7 +277,7 @@ absl::StatusOr<ProfileComparison> CompareProfiles(const json& before, const json
 std::string ComparisonText(const ProfileComparison& c, size_t top) {
   std::string text = absl::StrFormat("step %s -> %s (%+.1f %%, %s)   noise %.1f %%, all nodes together x %.3f\n",
                                      FormatNanos(c.before_nanos), FormatNanos(c.after_nanos),
-                                     c.before_nanos > 0 ? 100 * (c.after_nanos / c.before_nanos - 1) : 0,
+                                     100 * c.step_delta(),
                                      c.significant ? "significant" : "not significant", 100 * c.noise, c.common_factor);
   if (c.transfers_before != c.transfers_after) {
     absl::StrAppend(&text, "transfers ", absl::StrFormat("%.4g -> %.4g", c.transfers_before, c.transfers_after), " per step\n");
@@ -308,7 +304,9 @@ OrderedJson ComparisonJson(const ProfileComparison& c) {
   out["step"]["significant"] = c.significant;
   out["step"]["noise"] = c.noise;
   out["step"]["common_factor"] = c.common_factor;
-  for (const auto& [name, value] : c.metrics()) out["metrics"][name] = value;
+  out["step"]["delta"] = c.step_delta();
+  out["significant"] = c.num_significant();
+  out["transfers_per_step"] = {{"before", c.transfers_before}, {"after", c.transfers_after}};
   out["rows"] = OrderedJson::array();
   for (const Difference& d : c.differences) {
     out["rows"].push_back({{"type", "difference"}, {"cause", DifferenceCauseName(d.cause)}, {"name", d.name}, {"detail", d.detail},

@@ -11,7 +11,6 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "thalweg/tools/assertion.h"
 #include "thalweg/tools/json_text.h"
 
 namespace thalweg::tools {
@@ -39,7 +38,8 @@ struct ProfileComparison {
   std::vector<Difference> differences;               // largest first
   size_t unchanged = 0;
 
-  Metrics metrics() const;  // step.delta, step.p50, transfers.delta, significant
+  double step_delta() const { return before_nanos > 0 ? after_nanos / before_nanos - 1 : 0; }
+  int64_t num_significant() const;
 };
 
 // InvalidArgument if a document is not a profile.

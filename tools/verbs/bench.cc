@@ -3,25 +3,20 @@
 #include <atomic>
 #include <chrono>
 #include <cmath>
-#include <memory>
 #include <mutex>
-#include <optional>
 #include <thread>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "thalweg/proto/status_macros.h"
 #include "thalweg/runtime/session.h"
-#include "thalweg/tools/advice.h"
 #include "thalweg/tools/assertion.h"
-#include "thalweg/tools/feeds.h"
 #include "thalweg/tools/interrupt.h"
 #include "thalweg/tools/json_text.h"
 #include "thalweg/tools/latency.h"
+#include "thalweg/tools/measured_step.h"
 #include "thalweg/tools/memory.h"
-#include "thalweg/tools/open_session.h"
 #include "thalweg/tools/session_flags.h"
 #include "thalweg/tools/session_json.h"
 #include "thalweg/tools/units.h"
@@ -36,7 +31,6 @@ constexpr int64_t kDefaultWarmup = 10;
 constexpr int64_t kDefaultDurationNanos = 3'000'000'000;
 constexpr int64_t kMaxRuns = 1'000'000'000'000;
 constexpr int64_t kMaxConcurrency = 1024;
-constexpr size_t kMaxDefaultFetches = 16;
 // --until-stable: medians of windows are compared; the longest that is waited for them.
 constexpr int64_t kWindowNanos = 250'000'000;
 constexpr int kWindows = 4;
@@ -51,12 +45,8 @@ const CommandSpec& Spec() {
         "GRAPH", 1,
         1,       {},
         {}};
-    s->flags = {
-        {FlagKind::kRepeated, "input", "i", "NAME=VALUE",
-         "feed a tensor (help inputs); placeholders left over get random values"},
-        {FlagKind::kRepeated, "fetch", "f", "TENSOR", "fetch this (default: the likely outputs)"},
-        {FlagKind::kRepeated, "target", "", "NODE", "run this node"},
-        {FlagKind::kRepeated, "shape", "", "NAME=1x8", "shape of an input that gets random values; open sizes are 1"},
+    AppendStepFlags(&s->flags);
+    const FlagSpec own[] = {
         {FlagKind::kValue, "runs", "n", "RUNS", "this many runs"},
         {FlagKind::kValue, "duration", "", "10s", "for this time (default 3s)"},
         {FlagKind::kValue, "until-stable", "", "2%", "until medians of a second agree within this, at most 60s"},
@@ -67,6 +57,7 @@ const CommandSpec& Spec() {
         {FlagKind::kSwitch, "json", "", "", "for programs"},
         {FlagKind::kSwitch, "quiet", "q", "", "no notes on stderr"},
     };
+    s->flags.insert(s->flags.end(), std::begin(own), std::end(own));
     AppendSessionFlags(&s->flags);
     s->examples = {"thalweg bench model.pb -f prob --threads 1,2",
                    "thalweg bench model.pb -i image=@cat.npy -f prob --until-stable 2%",
@@ -77,12 +68,7 @@ const CommandSpec& Spec() {
 }
 
 struct Request {
-  std::string graph;
-  SessionOptions session;
-  std::vector<InputSpec> inputs;
-  std::vector<std::string> fetches;
-  std::vector<std::string> targets;
-  FixedShapes shapes;
+  MeasuredStep step;
   int64_t warmup = kDefaultWarmup;
   int64_t runs = 0;            // 0: by time
   int64_t duration_nanos = 0;  // 0: not by time
@@ -151,24 +137,9 @@ absl::Status ForFlag(absl::string_view flag, const absl::Status& status) {
   return absl::Status(status.code(), absl::StrCat("--", flag, ": ", status.message()));
 }
 
-// Reads a flag, if it is there, with one of the functions of units.h.
-template <typename T, typename Parse>
-absl::Status ReadFlag(const Arguments& arguments, const char* flag, T* out, Parse parse) {
-  const auto text = arguments.Value(flag);
-  if (!text) return absl::OkStatus();
-  auto value = parse(*text);
-  if (!value.ok()) return ForFlag(flag, value.status());
-  *out = *std::move(value);
-  return absl::OkStatus();
-}
-
 absl::Status ReadRequest(const Arguments& arguments, Request* request) {
-  request->graph = arguments.positional()[0];
-  request->fetches = arguments.All("fetch");
-  request->targets = arguments.All("target");
+  THALWEG_RETURN_IF_ERROR(ReadStepFlags(arguments, &request->step));
   request->concurrency = {1};
-  THALWEG_ASSIGN_OR_RETURN(request->inputs, ParseInputFlags(arguments.All("input")));
-  THALWEG_ASSIGN_OR_RETURN(request->shapes, ParseFixedShapes(arguments.All("shape")));
   const auto count = [](absl::string_view text) { return ParseInteger(text, 1, kMaxRuns); };
   THALWEG_RETURN_IF_ERROR(ReadFlag(arguments, "runs", &request->runs, count));
   THALWEG_RETURN_IF_ERROR(ReadFlag(arguments, "duration", &request->duration_nanos, &ParseNanos));
@@ -239,38 +210,19 @@ class StopRule {
   std::atomic<bool> stable_{false};
 };
 
-// Cancels what runs while it lives, once the user interrupts.
-class ScopedWatch {
- public:
-  ScopedWatch(InterruptGuard& interrupts, Cancellation* runs) : interrupts_(interrupts) { interrupts_.Watch(runs); }
-  ~ScopedWatch() { interrupts_.Watch(nullptr); }
-  ScopedWatch(const ScopedWatch&) = delete;
-  ScopedWatch& operator=(const ScopedWatch&) = delete;
-
- private:
-  InterruptGuard& interrupts_;
-};
-
-// What is run in a session for one number of threads.
-struct Prepared {
-  std::unique_ptr<Session> session;
-  std::shared_ptr<Callable> callable;
-  std::vector<Tensor> feeds;
-  Row row;  // the figures of preparing
-  Cancellation cancellation;
-  bool long_runs = false;  // worth passing the cancellation on
-
-  absl::Status RunOnce(std::vector<Tensor>* results) {
-    return callable->RunInto(feeds, results, RunOptions(), long_runs ? &cancellation : nullptr);
-  }
-};
+// One run; long ones are cancelled by an interrupt.
+absl::Status RunOnce(const PreparedStep& prepared, Cancellation& cancellation, std::vector<Tensor>* results) {
+  const bool long_runs = prepared.first_run_nanos >= kWorthCancellingNanos;
+  return prepared.callable->RunInto(prepared.feeds, results, RunOptions(), long_runs ? &cancellation : nullptr);
+}
 
 // One caller's loop.
-absl::Status Call(Prepared& prepared, Clock::time_point start, StopRule& rule, LatencyHistogram* latency) {
+absl::Status Call(const PreparedStep& prepared, Cancellation& cancellation, Clock::time_point start, StopRule& rule,
+                  LatencyHistogram* latency) {
   std::vector<Tensor> results;
   while (rule.Begin()) {
     const Clock::time_point before = Clock::now();
-    const absl::Status status = prepared.RunOnce(&results);
+    const absl::Status status = RunOnce(prepared, cancellation, &results);
     if (absl::IsCancelled(status) && rule.interrupted()) return absl::OkStatus();
     THALWEG_RETURN_IF_ERROR(status);
     const Clock::time_point after = Clock::now();
@@ -281,51 +233,25 @@ absl::Status Call(Prepared& prepared, Clock::time_point start, StopRule& rule, L
   return absl::OkStatus();
 }
 
-absl::Status Measure(const Request& request, Prepared& prepared, const InterruptGuard& interrupts, Row* row) {
+absl::Status Measure(const Request& request, const PreparedStep& prepared, Cancellation& cancellation,
+                     const InterruptGuard& interrupts, Row* row) {
   std::vector<Tensor> results;
   for (int64_t i = 0; i < request.warmup && !interrupts.interrupted(); ++i)
-    THALWEG_RETURN_IF_ERROR(prepared.RunOnce(&results));
+    THALWEG_RETURN_IF_ERROR(RunOnce(prepared, cancellation, &results));
   StopRule rule(request, interrupts);
   std::vector<LatencyHistogram> latencies(static_cast<size_t>(row->concurrency));
   std::vector<absl::Status> statuses(latencies.size());
   std::vector<std::thread> callers;
   const Clock::time_point start = Clock::now();
   for (size_t c = 1; c < latencies.size(); ++c) {
-    callers.emplace_back([&, c] { statuses[c] = Call(prepared, start, rule, &latencies[c]); });
+    callers.emplace_back([&, c] { statuses[c] = Call(prepared, cancellation, start, rule, &latencies[c]); });
   }
-  statuses[0] = Call(prepared, start, rule, &latencies[0]);
+  statuses[0] = Call(prepared, cancellation, start, rule, &latencies[0]);
   for (std::thread& caller : callers) caller.join();
   row->wall_nanos = std::chrono::nanoseconds(Clock::now() - start).count();
   row->stable = request.stable_within == 0 || rule.stable();
   for (const LatencyHistogram& latency : latencies) row->latency.Add(latency);
   for (const absl::Status& status : statuses) THALWEG_RETURN_IF_ERROR(status);
-  return absl::OkStatus();
-}
-
-absl::Status Prepare(const Request& request, const GraphView& view, const std::vector<std::string>& fetches, bool tell,
-                     Console& console, Prepared* prepared) {
-  THALWEG_ASSIGN_OR_RETURN(Feeds feeds, BuildFeeds(*prepared->session, request.inputs));
-  FillRequest fill{"rand~1", request.shapes, true};
-  THALWEG_ASSIGN_OR_RETURN(const std::vector<std::string> lines,
-                           FillPlaceholders(view, fill, fetches, request.targets, &feeds));
-  for (const std::string& line : lines) {
-    if (tell) console.Note(absl::StrCat("random input ", line));
-  }
-  std::vector<std::string> names;
-  for (auto& [name, tensor] : feeds) {
-    names.push_back(name);
-    prepared->feeds.push_back(std::move(tensor));
-  }
-  const Clock::time_point start = Clock::now();
-  THALWEG_ASSIGN_OR_RETURN(prepared->callable, prepared->session->MakeCallable(names, fetches, request.targets));
-  std::vector<Tensor> results;
-  prepared->long_runs = true;  // until the first one shows otherwise
-  THALWEG_RETURN_IF_ERROR(prepared->RunOnce(&results));
-  prepared->row.info = prepared->callable->info();
-  // What a first Run takes on top of preparing: preparing has figures of its own.
-  prepared->row.first_run_nanos = std::chrono::nanoseconds(Clock::now() - start).count() -
-                                  prepared->row.info.place_nanos - prepared->row.info.compile_nanos;
-  prepared->long_runs = prepared->row.first_run_nanos >= kWorthCancellingNanos;
   return absl::OkStatus();
 }
 
@@ -353,13 +279,12 @@ OrderedJson RowJson(const Row& row) {
   return json;
 }
 
-void PrintJson(const Request& request, const std::vector<std::string>& fetches, const std::vector<Row>& rows,
-               Console& console) {
-  OrderedJson json = {{"schema", "thalweg.bench/1"}, {"config", {{"graph", request.graph}}}};
-  json["config"].update(SessionOptionsJson(request.session));
+void PrintJson(const Request& request, const std::vector<Row>& rows, Console& console) {
+  OrderedJson json = {{"schema", "thalweg.bench/1"}, {"config", {{"graph", request.step.graph}}}};
+  json["config"].update(SessionOptionsJson(request.step.session));
   json["config"].erase("threads");  // a column of the rows
-  json["config"]["fetches"] = fetches;
-  json["config"]["targets"] = request.targets;
+  json["config"]["fetches"] = request.step.fetches;
+  json["config"]["targets"] = request.step.targets;
   json["config"]["warmup"] = request.warmup;
   json["config"]["runs"] = request.runs;
   json["config"]["duration_ns"] = request.duration_nanos;
@@ -396,40 +321,29 @@ void PrintTable(const std::vector<Row>& rows, Console& console) {
 
 // ------------------------------------------------------------------------------------------------- the verb
 
-std::vector<std::string> FetchesOf(const Request& request, const GraphView& view) {
-  return request.fetches.empty() && request.targets.empty() ? LikelyFetches(*view.summary, kMaxDefaultFetches)
-                                                            : request.fetches;
-}
-
-Failure StepFailure(const Request& request, const absl::Status& status) {
-  return {status, ExitCodeOfRun(status), AdviceForStep("bench", request.graph, status)};
-}
-
-int64_t ThreadsOf(int64_t asked) { return asked > 0 ? asked : std::max(1u, std::thread::hardware_concurrency()); }
-
 // Measures every combination; a failure ends it.
-Failure MeasureAll(const Request& request, const GraphView& view, const std::vector<std::string>& fetches,
-                   Console& console, InterruptGuard& interrupts, std::vector<Row>* rows) {
+Failure MeasureAll(const Request& request, const GraphView& view, Console& console, InterruptGuard& interrupts,
+                   std::vector<Row>* rows) {
   for (const int64_t threads : request.threads) {
     ResetPeakResident();
-    SessionOptions options = request.session;
-    options.threads = static_cast<int>(threads);
-    OpenedSession opened = OpenSession(request.graph, options);
-    if (opened.session == nullptr) return opened.failure;
-    Prepared prepared;
-    prepared.session = std::move(opened.session);
-    prepared.row.threads = ThreadsOf(threads);
-    prepared.row.load_nanos = opened.load_nanos;
-    const ScopedWatch watch(interrupts, &prepared.cancellation);
-    if (absl::Status status = Prepare(request, view, fetches, rows->empty(), console, &prepared); !status.ok())
-      return StepFailure(request, status);
+    Cancellation cancellation;
+    const ScopedWatch watch(interrupts, &cancellation);
+    const PreparedStep prepared = PrepareStep(request.step, view, threads, "bench", &cancellation);
+    if (!prepared.failure.status.ok()) return prepared.failure;
+    if (rows->empty()) {
+      for (const std::string& line : prepared.filled) console.Note(absl::StrCat("random input ", line));
+    }
     for (const int64_t concurrency : request.concurrency) {
       if (interrupts.interrupted()) break;
-      Row row = prepared.row;
+      Row row;
+      row.threads = ThreadsOf(threads);
+      row.load_nanos = prepared.load_nanos;
+      row.first_run_nanos = prepared.first_run_nanos;
+      row.info = prepared.callable->info();
       row.concurrency = concurrency;
       const Progress progress(console, absl::StrCat("threads ", row.threads, ", callers ", concurrency));
-      if (absl::Status status = Measure(request, prepared, interrupts, &row); !status.ok())
-        return StepFailure(request, status);
+      if (absl::Status status = Measure(request, prepared, cancellation, interrupts, &row); !status.ok())
+        return StepFailure(request.step, "bench", status);
       row.peak_rss_bytes = PeakResidentBytes();
       if (row.latency.count() > 0) rows->push_back(std::move(row));
     }
@@ -449,7 +363,7 @@ int CheckAssertions(const Request& request, const std::vector<Row>& rows, Consol
           {absl::FailedPreconditionError(absl::StrCat("--assert '", assertion.text, "' does not hold with threads ", row.threads,
                                                       ", callers ", row.concurrency, ": ", figure.name.name, " is ",
                                                       FigureText(figure.name.unit, value))),
-           kExitCompareFailed, absl::StrCat("thalweg bench ", ShellQuote(request.graph), " --until-stable 2%")});
+           kExitCompareFailed, absl::StrCat("thalweg bench ", ShellQuote(request.step.graph), " --until-stable 2%")});
     }
   }
   return exit_code;
@@ -461,27 +375,15 @@ int Run(const Arguments& arguments, Console& console) {
     return console.Fail({status, kExitUsage, "thalweg help bench"});
   SessionFlagsResult session = ReadSessionFlags(arguments);
   if (!session.failure.status.ok()) return console.Fail(session.failure);
-  request.session = std::move(session.options);
-  if (absl::Status status = CheckIsGraphFile(request.graph); !status.ok()) {
-    return console.Fail({status, kExitGraphUnusable, absl::StrCat("ls ", ShellQuote(request.graph))});
-  }
+  request.step.session = std::move(session.options);
   InterruptGuard interrupts;
-  const absl::StatusOr<std::unique_ptr<GraphView>> view = OpenGraph(request.graph);
-  const absl::Status loaded = view.ok() ? (*view)->loaded.status() : view.status();
-  if (!loaded.ok()) return console.Fail({loaded, ExitCodeOfLoad(loaded), AdviceForLoad(request.graph, loaded)});
-  const std::vector<std::string> fetches = FetchesOf(request, **view);
-  if (fetches.empty() && request.targets.empty()) {
-    return console.Fail(
-        {absl::InvalidArgumentError("this graph has no output that stands out; say what to fetch with -f TENSOR"),
-         kExitUsage, absl::StrCat("thalweg inspect ", ShellQuote(request.graph), " --all")});
-  }
-  if (request.fetches.empty() && request.targets.empty())
-    console.Note(absl::StrCat("fetching ", absl::StrJoin(fetches, ", ")));
+  const OpenedStep opened = OpenMeasuredStep(console, &request.step);
+  if (opened.view == nullptr) return console.Fail(opened.failure);
   std::vector<Row> rows;
-  const Failure failure = MeasureAll(request, **view, fetches, console, interrupts, &rows);
+  const Failure failure = MeasureAll(request, *opened.view, console, interrupts, &rows);
   // An interrupt is no failure of the runs that it cancelled: the rows that were measured in full are reported.
   if (!failure.status.ok() && !interrupts.interrupted()) return console.Fail(failure);
-  if (arguments.Has("json")) PrintJson(request, fetches, rows, console);
+  if (arguments.Has("json")) PrintJson(request, rows, console);
   else if (!rows.empty()) PrintTable(rows, console);
   if (interrupts.interrupted()) return kExitInterrupted;
   return CheckAssertions(request, rows, console);

@@ -1,10 +1,13 @@
 // thalweg compare A B: what changed between two profiles or two placements.
 #include <cstdint>
+#include <iterator>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "thalweg/proto/status_macros.h"
+#include "thalweg/tools/assertion.h"
 #include "thalweg/tools/file.h"
 #include "thalweg/tools/measured_step.h"
 #include "thalweg/tools/profile_compare.h"
@@ -33,14 +36,21 @@ const CommandSpec& Spec() {
   return *spec;
 }
 
+// What --assert may name, in the order of Report::figures. A comparison of placements has only `moved`.
+constexpr FigureName kFigures[] = {{"step.delta", FigureUnit::kShare},
+                                   {"step.p50", FigureUnit::kNanos},
+                                   {"transfers.delta", FigureUnit::kNumber},
+                                   {"significant", FigureUnit::kNumber},
+                                   {"moved", FigureUnit::kNumber}};
+
 struct Report {
   std::string text;
   OrderedJson json;
-  Metrics metrics;
+  std::optional<double> figures[std::size(kFigures)];
 };
 
 absl::StatusOr<nlohmann::json> ReadDocument(const std::string& path) {
-  THALWEG_ASSIGN_OR_RETURN(const FileBytes file, ReadFile(path));
+  THALWEG_ASSIGN_OR_RETURN(const FileContents file, ReadFile(path));
   return ParseJson(file.bytes, path);
 }
 
@@ -51,33 +61,50 @@ absl::StatusOr<Report> Compare(const std::string& before, const std::string& aft
                           absl::StartsWith(a["schema"].get<std::string>(), "thalweg.placement/");
   if (placements) {
     THALWEG_ASSIGN_OR_RETURN(const PlacementComparison c, ComparePlacements(a, b));
-    return Report{PlacementComparisonText(c, top), PlacementComparisonJson(c), {{"moved", static_cast<double>(c.moves.size())}}};
+    return Report{PlacementComparisonText(c, top), PlacementComparisonJson(c), {{}, {}, {}, {}, static_cast<double>(c.moves.size())}};
   }
   THALWEG_ASSIGN_OR_RETURN(const ProfileComparison c, CompareProfiles(a, b));
-  return Report{ComparisonText(c, top), ComparisonJson(c), c.metrics()};
+  return Report{ComparisonText(c, top),
+                ComparisonJson(c),
+                {c.step_delta(), c.after_nanos, c.transfers_after - c.transfers_before, static_cast<double>(c.num_significant()), {}}};
+}
+
+// The exit code: 0 if all hold.
+int CheckAssertions(const std::vector<Assertion>& assertions, const Report& report, Console& console) {
+  int exit_code = kExitOk;
+  for (const Assertion& assertion : assertions) {
+    const std::optional<double> value = report.figures[assertion.figure];
+    const FigureName& figure = kFigures[assertion.figure];
+    if (!value) {
+      return console.Fail({absl::InvalidArgumentError(absl::StrCat("--assert '", assertion.text, "': these documents have no ", figure.name)),
+                           kExitUsage, "thalweg help compare"});
+    }
+    if (assertion.HoldsFor(*value)) continue;
+    exit_code = console.Fail({absl::FailedPreconditionError(absl::StrCat("--assert '", assertion.text, "' does not hold: ", figure.name,
+                                                                         " is ", FigureText(figure.unit, *value))),
+                              kExitCompareFailed, "thalweg help compare"});
+  }
+  return exit_code;
+}
+
+absl::Status ReadFlags(const Arguments& arguments, std::vector<Assertion>* assertions, int64_t* top) {
+  for (const std::string& text : arguments.All("assert")) {
+    THALWEG_ASSIGN_OR_RETURN(Assertion assertion, ParseAssertion(text, kFigures));
+    assertions->push_back(std::move(assertion));
+  }
+  return ReadFlag(arguments, "top", top, [](absl::string_view text) { return ParseInteger(text, 1, INT32_MAX); });
 }
 
 int Run(const Arguments& arguments, Console& console) {
   std::vector<Assertion> assertions;
-  for (const std::string& text : arguments.All("assert")) {
-    absl::StatusOr<Assertion> assertion = ParseAssertion(text);
-    if (!assertion.ok()) return console.Fail({assertion.status(), kExitUsage, "thalweg help compare"});
-    assertions.push_back(*std::move(assertion));
-  }
   int64_t top = kDefaultTop;
-  const absl::Status flags =
-      ReadFlag(arguments, "top", &top, [](absl::string_view text) { return ParseInteger(text, 1, INT32_MAX); });
-  if (!flags.ok()) return console.Fail({flags, kExitUsage, "thalweg help compare"});
+  if (absl::Status status = ReadFlags(arguments, &assertions, &top); !status.ok())
+    return console.Fail({status, kExitUsage, "thalweg help compare"});
   const absl::StatusOr<Report> report =
       Compare(arguments.positional()[0], arguments.positional()[1], static_cast<size_t>(top));
   if (!report.ok()) return console.Fail({report.status(), kExitUsage, "thalweg help compare"});
   console.Print(arguments.Has("json") ? ToText(report->json) : report->text);
-  const absl::StatusOr<std::vector<std::string>> failures = CheckAssertions(assertions, report->metrics);
-  if (!failures.ok()) return console.Fail({failures.status(), kExitUsage, "thalweg help compare"});
-  for (const std::string& failure : *failures) {
-    console.Fail({absl::FailedPreconditionError(failure), kExitCompareFailed, "thalweg help compare"});
-  }
-  return failures->empty() ? kExitOk : kExitCompareFailed;
+  return CheckAssertions(assertions, *report, console);
 }
 
 }  // namespace

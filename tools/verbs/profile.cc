@@ -113,10 +113,8 @@ absl::Status ReadRequest(const Arguments& arguments, Request* request) {
 }
 
 // Recorded steps and plain ones take turns, so that both see the same machine: their difference is what recording costs.
-absl::Status Measure(const Request& request, PreparedStep& prepared, InterruptGuard& interrupts, Trace* trace,
+absl::Status Measure(const Request& request, const PreparedStep& prepared, Cancellation& cancellation, Trace* trace,
                      ProfileResult* result) {
-  Cancellation cancellation;
-  interrupts.Watch(&cancellation);
   std::vector<Tensor> results;
   const auto run = [&](const RunOptions& options, int64_t* nanos) {
     const Clock::time_point start = Clock::now();
@@ -143,7 +141,6 @@ absl::Status Measure(const Request& request, PreparedStep& prepared, InterruptGu
   THALWEG_RETURN_IF_ERROR(run(with_memory, &nanos));
   result->profile.AddMemory(memory);
   result->has_memory = true;
-  interrupts.Watch(nullptr);
   return absl::OkStatus();
 }
 
@@ -185,7 +182,9 @@ int Run(const Arguments& arguments, Console& console) {
   InterruptGuard interrupts;
   const OpenedStep opened = OpenMeasuredStep(console, &request.step);
   if (opened.view == nullptr) return console.Fail(opened.failure);
-  PreparedStep prepared = PrepareStep(request.step, *opened.view, request.threads, "profile");
+  Cancellation cancellation;
+  const ScopedWatch watch(interrupts, &cancellation);
+  const PreparedStep prepared = PrepareStep(request.step, *opened.view, request.threads, "profile", &cancellation);
   if (!prepared.failure.status.ok()) return console.Fail(prepared.failure);
   for (const std::string& line : prepared.filled) console.Note(absl::StrCat("random input ", line));
 
@@ -197,7 +196,7 @@ int Run(const Arguments& arguments, Console& console) {
   Trace trace;
   {
     const Progress progress(console, "profiling");
-    if (absl::Status status = Measure(request, prepared, interrupts, &trace, &result); !status.ok()) {
+    if (absl::Status status = Measure(request, prepared, cancellation, &trace, &result); !status.ok()) {
       Failure failure = StepFailure(request.step, "profile", status);
       if (interrupts.interrupted()) failure.exit_code = kExitInterrupted;
       return console.Fail(failure);
