@@ -36,6 +36,20 @@ class Arrivals {
   std::vector<std::vector<int32_t>> by_node_;
 };
 
+// By event: the execution before it on the same thread, or -1.
+std::vector<int32_t> PreviousOnThread(const Trace& trace) {
+  std::vector<int32_t> previous(trace.events.size(), -1);
+  std::vector<int32_t> last;
+  for (size_t i = 0; i < trace.events.size(); ++i) {
+    const auto thread = static_cast<size_t>(std::max(0, trace.events[i].thread));
+    if (thread >= last.size()) last.resize(thread + 1, -1);
+    // Executions of devices' own engines share a row, where they may overlap.
+    if (last[thread] >= 0 && trace.events[last[thread]].end_nanos <= trace.events[i].start_nanos) previous[i] = last[thread];
+    last[thread] = static_cast<int32_t>(i);
+  }
+  return previous;
+}
+
 // The gaps of one device. `events` are its executions by start.
 class GapFinder {
  public:
@@ -107,15 +121,18 @@ CriticalPath FindCriticalPath(const Trace& trace) {
   const auto last = std::max_element(trace.events.begin(), trace.events.end(),
                                      [](const TraceEvent& a, const TraceEvent& b) { return a.end_nanos < b.end_nanos; });
   path.tail_nanos = trace.step_nanos - last->end_nanos;
+  const std::vector<int32_t> previous = PreviousOnThread(trace);
+  const auto end_of = [&trace](int32_t event) { return event < 0 ? 0 : trace.events[event].end_nanos; };
   for (auto e = static_cast<int32_t>(last - trace.events.begin()); e >= 0;) {
     const TraceEvent& event = trace.events[e];
     const int32_t arrival = arrivals.Of(event);
-    const int64_t ready = arrival < 0 ? 0 : trace.events[arrival].end_nanos;
-    CriticalPathEntry entry{e, event.start_nanos - ready, arrival >= 0 && IsTransfer(trace, trace.events[arrival].node)};
+    const bool for_thread = end_of(previous[e]) > end_of(arrival);
+    const int32_t before = for_thread ? previous[e] : arrival;
+    CriticalPathEntry entry{e, event.start_nanos - end_of(before), for_thread};
     path.wait_nanos += entry.wait_nanos;
     (IsTransfer(trace, event.node) ? path.transfer_nanos : path.compute_nanos) += event.end_nanos - event.start_nanos;
     path.entries.push_back(entry);
-    e = arrival;
+    e = before;
   }
   std::reverse(path.entries.begin(), path.entries.end());
   return path;

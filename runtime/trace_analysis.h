@@ -13,20 +13,21 @@
 
 namespace thalweg {
 
-// One execution on the critical path, and the time between the event that made it ready and its start.
+// One execution on the critical path, and the time between the execution it had to wait for and its start.
 struct CriticalPathEntry {
   int32_t event = -1;          // index into Trace::events
-  int64_t wait_nanos = 0;      // from the end of its last arriver (or the step's begin) to its start
-  bool after_transfer = false; // its last arriver was a _Recv
+  int64_t wait_nanos = 0;      // from the end of the one before on the path (or the step's begin) to its start
+  bool for_thread = false;     // the one before gave it its thread, not its last input
 };
 
-// The chain of executions that determined the length of the step: from the one that ended last back through last
-// arrivers, in order of time. The sum of all waits and durations and `tail_nanos` is Trace::step_nanos.
+// The chain of executions that determined the length of the step, in order of time: from the one that ended last back to
+// whatever ended last of its last arriver and the execution that had its thread before. The sum of all waits, durations
+// and `tail_nanos` is Trace::step_nanos.
 struct CriticalPath {
   std::vector<CriticalPathEntry> entries;
   int64_t compute_nanos = 0;
   int64_t transfer_nanos = 0;  // executions of _Send and _Recv
-  int64_t wait_nanos = 0;      // ready, or nearly so, but not running: dispatch, busy threads, waking
+  int64_t wait_nanos = 0;      // ready, with its thread free, but not running: dispatch, waking
   int64_t tail_nanos = 0;      // after the last execution: finishing the step
 };
 THALWEG_EXPORT CriticalPath FindCriticalPath(const Trace& trace);

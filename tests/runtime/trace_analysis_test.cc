@@ -38,12 +38,21 @@ TEST(CriticalPath, FollowsLastArriversAndAddsUpToTheStep) {
   const CriticalPath path = FindCriticalPath(TwoDevices());
   ASSERT_EQ(path.entries.size(), 4u);
   EXPECT_EQ(path.entries[0].wait_nanos, 50);
-  EXPECT_TRUE(path.entries[3].after_transfer);
+  EXPECT_FALSE(path.entries[3].for_thread);
   EXPECT_EQ(path.compute_nanos, 550 + 180);
   EXPECT_EQ(path.transfer_nanos, 10 + 50);
   EXPECT_EQ(path.wait_nanos, 50 + 0 + 40 + 20);
   EXPECT_EQ(path.tail_nanos, 100);
   EXPECT_EQ(path.compute_nanos + path.transfer_nanos + path.wait_nanos + path.tail_nanos, 1000);
+}
+
+TEST(CriticalPath, AThreadThatWasBusyIsAReasonToo) {
+  Trace trace = TwoDevices();
+  trace.events.insert(trace.events.begin() + 3, TraceEvent{1, 1, 705, 715, 0, 0, 0, 0});
+  const CriticalPath path = FindCriticalPath(trace);
+  ASSERT_EQ(path.entries.size(), 5u);
+  EXPECT_TRUE(path.entries[4].for_thread) << "its input was there before its thread was free";
+  EXPECT_EQ(path.entries[4].wait_nanos, 5);
 }
 
 TEST(CriticalPath, InALoopTakesTheExecutionThatCameBefore) {
