@@ -722,6 +722,34 @@ class PlanBuilder {
 
 }  // namespace
 
+namespace {
+
+// "outer > inner"; "" for the root.
+std::string LoopName(const std::vector<StaticFrame>& frames, int32_t frame) {
+  std::string name;
+  for (; frame > kRootFrame; frame = frames[frame].parent) {
+    name = name.empty() ? frames[frame].name : absl::StrCat(frames[frame].name, " > ", name);
+  }
+  return name;
+}
+
+bool IsControlFlow(OpRole role) {
+  switch (role) {
+    case OpRole::kSwitch:
+    case OpRole::kMerge:
+    case OpRole::kEnter:
+    case OpRole::kExit:
+    case OpRole::kNextIteration:
+    case OpRole::kLoopCond:
+    case OpRole::kControlTrigger:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
 std::shared_ptr<const TraceTables> Plan::trace_tables() const {
   std::call_once(trace_tables_once_, [this] {
     auto tables = std::make_shared<TraceTables>();
@@ -736,6 +764,8 @@ std::shared_ptr<const TraceTables> Plan::trace_tables() const {
         for (NodeId other : *node.also) out.originals.push_back(std::string(loaded->node(other).name));
       }
       if (node.inserted_by != nullptr) out.inserted_by = node.inserted_by;
+      out.loop = LoopName(compiled->control_flow.frames, compiled->control_flow.frame_of[graph_ids[n]]);
+      out.control_flow = IsControlFlow(node.schema->role);
       const NodeCost cost = CostOf(*compiled, graph_ids[n], *infos[n]);
       out.flops = cost.flops;
       out.bytes = cost.bytes_read + cost.bytes_written;

@@ -32,7 +32,6 @@ void Profile::AddExecutions(const Trace& trace) {
     NodeProfile& node = nodes_[e.node];
     ++node.calls;
     node.busy_nanos += nanos;
-    if (e.frame != 0) ++node.iterations;
     node.per_step.resize(step + 1, 0);
     node.per_step.back() += nanos;
     const TraceNode& info = tables_->nodes[e.node];

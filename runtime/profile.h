@@ -25,7 +25,6 @@ struct NodeProfile {
   int64_t calls = 0;
   int64_t busy_nanos = 0;
   int64_t critical_nanos = 0;   // of its executions on critical paths
-  int64_t iterations = 0;       // executions inside loops
   std::vector<int64_t> per_step;  // busy nanoseconds of each step
 };
 

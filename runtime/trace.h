@@ -42,7 +42,8 @@ struct TraceNode {
   int32_t transfer = -1;               // of _Send and _Recv: index into TraceTables::transfers
   double flops = 0;
   double bytes = 0;
-  std::string loop;                    // the frame it runs in, "outer/inner"; "" outside loops
+  std::string loop;                    // the frame it runs in, "outer > inner"; "" outside loops
+  bool control_flow = false;           // Switch, Merge, Enter, ...: what a loop costs beside its work
 };
 
 struct TraceTransfer {

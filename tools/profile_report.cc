@@ -51,7 +51,8 @@ std::string ShortDevice(const std::string& full) {
 struct Totals {
   double nanos = 0, critical_nanos = 0, calls = 0, flops = 0, bytes = 0;
   int nodes = 0;
-  double iterations = 0;
+  double control_nanos = 0;  // of Switch, Merge, Enter, ...
+  double most_calls = 0;     // of one node: the iterations of a loop
 
   void Add(const NodeProfile& node, const TraceNode& info) {
     const auto times = static_cast<double>(node.calls);
@@ -60,7 +61,8 @@ struct Totals {
     calls += times;
     flops += times * info.flops;
     bytes += times * info.bytes;
-    iterations += static_cast<double>(node.iterations);
+    if (info.control_flow) control_nanos += static_cast<double>(node.busy_nanos);
+    most_calls = std::max(most_calls, times);
     ++nodes;
   }
 };
@@ -141,14 +143,23 @@ class TextReport {
     std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.second.nanos > b.second.nanos; });
     constexpr auto kRight = Table::Align::kRight;
     Table table({Table::Align::kLeft, kRight, kRight, kRight, kRight, kRight, kRight, kRight});
-    table.AddRow({absl::StrCat("by ", ViewName(view)), "time", "share", "critical", "calls", "GFLOP/s", "GB/s",
-                  view == ProfileView::kNode ? "op" : "nodes"});
+    if (view == ProfileView::kLoop) {
+      table.AddRow({"by loop", "time", "share", "critical", "iterations", "of one", "control", "nodes"});
+    } else {
+      table.AddRow({absl::StrCat("by ", ViewName(view)), "time", "share", "critical", "calls", "GFLOP/s", "GB/s",
+                    view == ProfileView::kNode ? "op" : "nodes"});
+    }
     for (size_t i = 0; i < rows.size() && i < options_.top; ++i) table.AddRow(Row(view, rows[i].first, rows[i].second));
     absl::StrAppend(&text_, "\n", table.ToString());
     if (rows.size() > options_.top) absl::StrAppend(&text_, rows.size() - options_.top, " more (--top)\n");
   }
 
   std::vector<std::string> Row(ProfileView view, const std::string& key, const Totals& t) const {
+    if (view == ProfileView::kLoop) {
+      return {Ellipsis(key, 60), PerStep(t.nanos), Percent(t.nanos / StepNanos()), PerStep(t.critical_nanos),
+              absl::StrFormat("%.4g", t.most_calls / steps_), FormatNanos(t.nanos / std::max(1.0, t.most_calls)),
+              Percent(t.control_nanos / std::max(1.0, t.nanos)), FormatCount(t.nodes)};
+    }
     const auto rate = [&](double amount) { return amount > 0 && t.nanos > 0 ? absl::StrFormat("%.1f", amount / t.nanos) : "-"; };
     return {Ellipsis(key, 60), PerStep(t.nanos), Percent(t.nanos / StepNanos()), PerStep(t.critical_nanos),
             absl::StrFormat("%.4g", t.calls / steps_), rate(t.flops), rate(t.bytes),
@@ -310,6 +321,7 @@ class RowWriter {
     if (!info.originals.empty()) row["stands_for"] = info.originals;
     if (!info.inserted_by.empty()) row["inserted_by"] = info.inserted_by;
     if (!info.loop.empty()) row["loop"] = info.loop;
+    if (info.control_flow) row["control_flow"] = true;
     rows_.push_back(std::move(row));
   }
 
