@@ -776,8 +776,7 @@ std::shared_ptr<const TraceTables> Plan::trace_tables() const {
     }
     for (const auto& device : devices) tables->devices.push_back(device->full_name());
     for (const Transfer& t : compiled->transfers) {
-      tables->transfers.push_back({compiled->graph.node(t.send).node_attrs().GetOr<std::string>("tensor_name", ""), t.source_device,
-                                   t.destination_device, t.bytes, t.cause});
+      tables->transfers.push_back({compiled->graph.EndpointName(t.source), t.source_device, t.destination_device, t.bytes, t.cause});
     }
     trace_tables_ = std::move(tables);
   });

@@ -168,7 +168,9 @@ class ArgumentParser {
     std::vector<CLI::Option*> options;
     for (const FlagSpec& flag : flags_) options.push_back(AddTo(app, flag));
     CLI::Option* positional = nullptr;
-    if (spec_.max_positional > 0) positional = app.add_option("positional")->expected(1, spec_.max_positional);
+    if (spec_.max_positional > 0) {
+      positional = app.add_option("positional")->expected(std::max(1, spec_.min_positional), spec_.max_positional);
+    }
 
     try {
       app.parse(std::vector<std::string>(tokens.rbegin(), tokens.rend()));  // CLI11 reads the vector from its end
