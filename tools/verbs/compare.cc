@@ -25,7 +25,7 @@ const CommandSpec& Spec() {
                               "BEFORE AFTER", 2, 2, {}, {}};
     s->flags = {
         {FlagKind::kRepeated, "assert", "", "'step.delta<5%'",
-         "exit code 4 unless it holds; metrics: step.delta, step.p50, transfers.delta, significant, moved"},
+         "exit code 4 unless; step.delta, step.p50, transfers.delta, significant, moved"},
         {FlagKind::kValue, "top", "", "N", "differences shown (default 20)"},
         {FlagKind::kSwitch, "json", "", "", "for programs"},
     };
