@@ -109,7 +109,8 @@ class FrameExecution {
   void Count(int64_t change) {
     if (change == 0) return;
     ThreadPool& pool = step_.pool();
-    if (step_.in_flight().fetch_add(change, std::memory_order_seq_cst) + change == 0) pool.Notify();
+    if (frames_.one_thread) table_.Add(step_.in_flight(), change);  // nobody waits while this thread runs
+    else if (step_.in_flight().fetch_add(change, std::memory_order_seq_cst) + change == 0) pool.Notify();
   }
 
   absl::Status RunLive(const ReadyNode& r, const PlanNode& node) {
@@ -182,7 +183,7 @@ class FrameExecution {
 
   void ReleaseSlot(Iteration& iteration, uint32_t slot) {
     const int32_t readers = Readers(iteration, slot);
-    if (readers == 1 || (readers > 1 && iteration.readers_left[slot].fetch_sub(1, std::memory_order_acq_rel) == 1)) {
+    if (readers == 1 || (readers > 1 && table_.Add(iteration.readers_left[slot], -1) == 0)) {
       if (iteration.values[slot].present()) iteration.values[slot].Clear();
     }
   }

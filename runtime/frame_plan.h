@@ -65,6 +65,7 @@ struct FramePlan {
   std::vector<FrameEdge> edges;
   std::vector<FramePlanFrame> frames;
   std::vector<int32_t> roots;        // nodes that wait for nothing
+  bool one_thread = false;           // one thread and nothing asynchronous: counters need no atomic arithmetic
   bool check_completion = false;     // after each step: every node has completed or is dead (I2)
 };
 

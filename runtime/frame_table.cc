@@ -87,7 +87,8 @@ bool FrameTable::ArriveAtMerge(std::atomic<uint64_t>& counter, const FrameNode& 
     } else {
       next = (next & ~uint64_t{1}) | (static_cast<uint64_t>(edge.merge_input) << Counter::kIndexShift);
     }
-    if (!counter.compare_exchange_weak(old, next, std::memory_order_acq_rel)) continue;
+    if (frames_.one_thread) counter.store(next, std::memory_order_relaxed);
+    else if (!counter.compare_exchange_weak(old, next, std::memory_order_acq_rel)) continue;
     const auto is_ready = [all_dead](uint64_t word) {
       return Counter::Pending(word) == 0 || (Counter::Pending(word) == 1 && Counter::Dead(word) >= all_dead);
     };
@@ -100,8 +101,7 @@ bool FrameTable::Arrive(Iteration* iteration, const FrameEdge& edge, bool dead, 
   std::atomic<uint64_t>& counter = iteration->counters[target.local];
   if (target.is_merge) return ArriveAtMerge(counter, target, edge, dead, from_enter, status);
   const uint64_t change = dead ? Counter::kOneDead - 1 : ~uint64_t{0};
-  const uint64_t now = counter.fetch_add(change, std::memory_order_acq_rel) + change;
-  return Counter::Pending(now) == 0;
+  return Counter::Pending(Add(counter, change)) == 0;
 }
 
 absl::Status FrameTable::Deliver(Iteration* iteration, int32_t node, bool dead, ReadyNodes* ready) {
@@ -116,7 +116,7 @@ absl::Status FrameTable::Deliver(Iteration* iteration, int32_t node, bool dead, 
     ready->push_back({iteration, edges[i].target});
     ++added;
   }
-  if (added > 0) iteration->outstanding.fetch_add(added, std::memory_order_acq_rel);
+  if (added > 0) Add(iteration->outstanding, added);
   return status;
 }
 
@@ -147,11 +147,11 @@ absl::Status FrameTable::StoreAndDeliver(Iteration* iteration, const HeldValue& 
 absl::Status FrameTable::PropagateEnter(Iteration* iteration, int32_t node, bool dead, ReadyNodes* ready) {
   const FrameNode& enter = frames_.nodes[node];
   HeldValue held{node, dead, dead ? Value() : TakeInput(iteration, node)};
-  std::lock_guard<std::mutex> lock(mutex_);
+  const std::unique_lock<std::mutex> lock = Lock();
   FrameInstance*& instance = iteration->children[frames_.frames[enter.child].ordinal];
   if (instance == nullptr) {  // the first Enter that finishes makes the frame, live or dead (A37)
     instance = NewFrame(enter.child, iteration);
-    iteration->outstanding.fetch_add(1, std::memory_order_acq_rel);
+    Add(iteration->outstanding, 1);
   }
   FrameInstance* frame = instance;
   absl::Status status;
@@ -180,7 +180,7 @@ absl::Status FrameTable::PropagateExit(Iteration* iteration, int32_t node, bool 
 
 absl::Status FrameTable::PropagateNextIteration(Iteration* iteration, int32_t node, ReadyNodes* ready) {
   HeldValue held{node, false, TakeInput(iteration, node)};
-  std::lock_guard<std::mutex> lock(mutex_);
+  const std::unique_lock<std::mutex> lock = Lock();
   FrameInstance* frame = iteration->frame;
   const int64_t next = iteration->number + 1;
   if (next > frame->highest) {
@@ -219,8 +219,8 @@ bool FrameTable::MayRetire(const Iteration& iteration) const {
 
 absl::Status FrameTable::Finish(Iteration* iteration, ReadyNodes* ready) {
   const uint64_t generation = iteration->generation;
-  if (iteration->outstanding.fetch_sub(1, std::memory_order_acq_rel) != 1) return absl::OkStatus();
-  std::lock_guard<std::mutex> lock(mutex_);
+  if (Add(iteration->outstanding, -1) != 0) return absl::OkStatus();
+  const std::unique_lock<std::mutex> lock = Lock();
   const bool still_alive = iteration->generation == generation;
   return still_alive && MayRetire(*iteration) ? RetireFrom(iteration, ready) : absl::OkStatus();
 }
@@ -269,7 +269,7 @@ Iteration* FrameTable::EndFrame(FrameInstance* frame, ReadyNodes* ready) {
   frame->invariants.clear();
   parent->children[plan.ordinal] = nullptr;
   idle_frames_[frame->frame].push_back(frame);
-  return parent->outstanding.fetch_sub(1, std::memory_order_acq_rel) == 1 && MayRetire(*parent) ? parent : nullptr;
+  return Add(parent->outstanding, -1) == 0 && MayRetire(*parent) ? parent : nullptr;
 }
 
 void FrameTable::Clear() {

@@ -63,6 +63,15 @@ using ReadyNodes = absl::InlinedVector<ReadyNode, 16>;
 
 class FrameTable {
  public:
+  // Adds `change` and returns the sum; not atomic where one thread does everything.
+  template <typename T>
+  T Add(std::atomic<T>& counter, T change) const {
+    if (!frames_.one_thread) return counter.fetch_add(change, std::memory_order_acq_rel) + change;
+    const T sum = counter.load(std::memory_order_relaxed) + change;
+    counter.store(sum, std::memory_order_relaxed);
+    return sum;
+  }
+
   explicit FrameTable(const Plan& plan)
       : plan_(plan), frames_(plan.frame_plan), idle_iterations_(frames_.frames.size()), idle_frames_(frames_.frames.size()) {}
 
@@ -93,6 +102,10 @@ class FrameTable {
   int64_t live_iterations() const;
 
  private:
+  std::unique_lock<std::mutex> Lock() const {
+    return frames_.one_thread ? std::unique_lock<std::mutex>(mutex_, std::defer_lock) : std::unique_lock<std::mutex>(mutex_);
+  }
+
   // Counts one arrival; true if that made the target ready.
   bool Arrive(Iteration* iteration, const FrameEdge& edge, bool dead, bool from_enter, absl::Status* status);
   bool ArriveAtMerge(std::atomic<uint64_t>& counter, const FrameNode& target, const FrameEdge& edge, bool dead, bool from_enter,

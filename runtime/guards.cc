@@ -10,7 +10,13 @@ namespace thalweg {
 namespace {
 
 // Longest walk through implied guards; beyond it two guards count as unrelated, which costs tests but is never wrong.
-constexpr int kMostImplicationSteps = 64;
+constexpr int kMostImplicationSteps = 32;
+// More alternatives or conditions than this are not compared with each other.
+constexpr size_t kMostCompared = 16;
+// Bounds on the whole analysis, per node: structured graphs need a small part of it.
+constexpr int64_t kMostWorkPerNode = 2000;
+constexpr int64_t kMostFlagsPerNode = 16;
+constexpr int64_t kWorkForAnyGraph = 1'000'000;
 // Assumptions about loops are dropped and the analysis repeated at most this often before none is made.
 constexpr int kMostAttempts = 4;
 
@@ -24,7 +30,7 @@ class GuardFinder {
  public:
   GuardFinder(const FlowGraph& graph, std::vector<Assumptions>& assumptions) : graph_(graph), assumptions_(assumptions) {}
 
-  // False if an assumption proved wrong; it is then dropped.
+  // False if an assumption proved wrong; it is then dropped. True with table->too_complex if the bounds were reached.
   bool Attempt(GuardTable* table) {
     table_ = table;
     table->guards.assign(1, Guard());
@@ -34,7 +40,12 @@ class GuardFinder {
     table->branch_flags.assign(graph_.nodes.size(), {});
     out_guard_.assign(graph_.nodes.size(), kAlways);
     FindFirstEnters();
-    for (int32_t id = 0; id < static_cast<int32_t>(graph_.nodes.size()); ++id) Visit(id);
+    const int64_t num_nodes = static_cast<int64_t>(graph_.nodes.size());
+    for (int32_t id = 0; id < num_nodes; ++id) {
+      Visit(id);
+      table->too_complex = work_ > kWorkForAnyGraph + kMostWorkPerNode * num_nodes || flags_listed_ > kWorkForAnyGraph + kMostFlagsPerNode * num_nodes;
+      if (table->too_complex) return true;
+    }
     bool held = true;
     for (size_t f = 1; f < graph_.frames.size(); ++f) {
       table->of_block[f] = BlockGuard(f);
@@ -183,7 +194,7 @@ class GuardFinder {
   void RemoveStronger(std::vector<GuardId>* choices) const {
     std::sort(choices->begin(), choices->end());
     choices->erase(std::unique(choices->begin(), choices->end()), choices->end());
-    if (choices->size() > 32) return;
+    if (choices->size() > kMostCompared) return;
     std::vector<GuardId> kept;
     for (GuardId g : *choices) {
       const bool stronger = std::any_of(choices->begin(), choices->end(), [&](GuardId other) { return other != g && Implies(g, other); });
@@ -193,6 +204,7 @@ class GuardFinder {
   }
 
   bool JoinBranches(std::vector<GuardId>* choices) {
+    work_ += static_cast<int64_t>(choices->size());
     std::map<std::tuple<Endpoint, GuardId, int32_t>, std::vector<GuardId>> groups;
     for (GuardId g : *choices) {
       const Guard& b = guard(g);
@@ -223,9 +235,11 @@ class GuardFinder {
   bool Implies(GuardId strong, GuardId weak) const {
     const Guard& w = table_->guards[weak];
     for (int step = 0; step < kMostImplicationSteps; ++step) {
+      ++work_;
       if (strong == weak || weak == kAlways) return true;
       if (strong == kAlways) return false;
       const Guard& s = table_->guards[strong];
+      work_ += static_cast<int64_t>(s.all.size());
       if (!s.all.empty() && std::find(s.all.begin(), s.all.end(), weak) != s.all.end()) return true;
       if (s.branches > 0 && w.branches == s.branches && w.branch == s.branch && w.predicate == s.predicate && w.parent == kAlways) return true;
       strong = s.parent;
@@ -242,7 +256,8 @@ class GuardFinder {
     }
     std::sort(flags.begin(), flags.end());
     flags.erase(std::unique(flags.begin(), flags.end()), flags.end());
-    if (flags.size() <= 32) {
+    work_ += static_cast<int64_t>(flags.size());
+    if (flags.size() <= kMostCompared) {
       std::vector<GuardId> kept;
       for (GuardId g : flags) {
         const bool implied = std::any_of(flags.begin(), flags.end(), [&](GuardId other) { return other != g && Implies(other, g); });
@@ -254,6 +269,7 @@ class GuardFinder {
     if (flags.size() == 1) return flags[0];
     const auto [it, added] = all_.try_emplace(flags, kAlways);
     if (added) {
+      flags_listed_ += static_cast<int64_t>(flags.size());
       Guard g;
       g.parent = flags[0];
       g.all = flags;
@@ -329,6 +345,8 @@ class GuardFinder {
   std::vector<std::vector<int32_t>> next_iterations_;  // by frame
   std::vector<bool> odd_merge_;                        // by frame: a loop Merge of another form
   bool loops_listed_ = false;
+  mutable int64_t work_ = 0;
+  int64_t flags_listed_ = 0;
 };
 
 }  // namespace

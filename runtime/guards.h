@@ -29,6 +29,7 @@ struct Guard {
 };
 
 struct GuardTable {
+  bool too_complex = false;            // the graph is not worth the time that its analysis would take; the rest means nothing then
   std::vector<Guard> guards;           // [0] is kAlways
   std::vector<GuardId> of_node;        // by node: when it runs
   std::vector<GuardId> of_block;       // by frame: when the frame has anything to run

@@ -319,7 +319,7 @@ class PlanBuilder {
     std::optional<ReplayOrder> order;
     if (!in_.general_frames && !IsWorthParallel(predecessors)) {
       plan_->guards = FindGuards(flow_);
-      order = FindReplayOrder(flow_, plan_->guards);
+      if (!plan_->guards.too_complex) order = FindReplayOrder(flow_, plan_->guards);
     }
     if (order) {
       plan_->execution = Execution::kReplay;
@@ -332,6 +332,7 @@ class PlanBuilder {
 #ifndef NDEBUG
       plan_->frame_plan.check_completion = true;
 #endif
+      plan_->frame_plan.one_thread = in_.threads == 1 && std::none_of(drafts_.begin(), drafts_.end(), IsAsync);
       for (NodeId id = 0; id < graph_.num_nodes(); ++id) {
         plan_->frame_plan.nodes[id].expensive = EstimatedNanos(drafts_[id].cost) >= kExpensiveNodeNanos && !IsAsync(drafts_[id]);
       }

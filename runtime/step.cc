@@ -66,11 +66,19 @@ absl::Status StepState::Finish() {
     std::lock_guard<std::mutex> lock(mutex_);
     if (!container_.empty()) environment_.resources->ClearContainer(std::exchange(container_, ""));
   }
+  if (plan_.execution == Execution::kReplay) ClearReplayedValues();
   if (!stopping_.load(std::memory_order_acquire)) return absl::OkStatus();
   for (int32_t i = plan_.execution == Execution::kFrames ? plan_.num_slots : static_cast<int32_t>(plan_.constants.size()); i < plan_.num_slots; ++i) values_[i].Clear();
   std::lock_guard<std::mutex> lock(mutex_);
   callbacks_.clear();
   return std::exchange(status_, absl::OkStatus());
+}
+
+// What a branch left that nobody came to read.
+void StepState::ClearReplayedValues() {
+  for (int32_t i = static_cast<int32_t>(plan_.constants.size()); i < plan_.num_slots; ++i) {
+    if (values_[i].present()) values_[i].Clear();
+  }
 }
 
 void StepState::SetDeadReason(int32_t fetch, std::string reason) {

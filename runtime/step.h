@@ -110,6 +110,7 @@ class StepState final : public StepServices {
 
  private:
   bool PastDeadline(const PlanNode& next);
+  void ClearReplayedValues();
 
   const Plan& plan_;
   const StepEnvironment environment_;

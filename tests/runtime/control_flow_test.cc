@@ -366,7 +366,7 @@ class ProgramWriter {
   }
 
   void WriteIf(const Statement& s, std::vector<std::string>& v, const std::string& pivot) {
-    const std::string pred = g_.Binary("Less", v[s.a], Second(s, v, pivot));
+    const std::string pred = g_.Binary("Less", v[s.a], Second(s, v, pivot), "", pivot);
     const std::string both = g_.Switch(pred, pred, "DT_BOOL");
     const std::string pred_id = g_.Identity(pred, "DT_BOOL");
     std::vector<std::string> taken, other;
@@ -382,7 +382,7 @@ class ProgramWriter {
 
   void WriteWhile(const Statement& s, std::vector<std::string>& v, const std::string& pivot) {
     const std::string frame = g_.NewName("frame");
-    const std::string limit = g_.Enter(g_.Binary("FloorMod", v[s.a], g_.Const(5, pivot)), frame, true, s.parallel);
+    const std::string limit = g_.Enter(g_.Binary("FloorMod", v[s.a], g_.Const(5, pivot), "", pivot), frame, true, s.parallel);
     std::set<int> assigned;
     FindAssigned(s.first, &assigned);
     // Variable kVariables is the counter; what the body does not assign is a loop invariant.
