@@ -1,5 +1,7 @@
-// FIFOQueueV2 and the ops on queues, each also in its first version, whose handle is a reference to the queue's name.
+// The queues (FIFO, padding, priority, random) and the ops on them, each also in its first version, whose handle is a reference to the queue's name.
+#include <algorithm>
 #include <mutex>
+#include <random>
 #include <utility>
 #include <vector>
 
@@ -7,10 +9,12 @@
 #include "thalweg/graph/cost.h"
 #include "thalweg/graph/shape_context.h"
 #include "thalweg/ops/common/data_movement_cost.h"
+#include "thalweg/ops/common/element_cell.h"
 #include "thalweg/ops/common/int_args.h"
 #include "thalweg/ops/common/rows.h"
+#include "thalweg/ops/common/strided_copy.h"
 #include "thalweg/ops/common/variable.h"
-#include "thalweg/ops/queue/fifo_queue.h"
+#include "thalweg/ops/queue/tensor_queue.h"
 #include "thalweg/ops/queue/register.h"
 
 namespace thalweg {
@@ -20,24 +24,51 @@ constexpr const char* kTypeName = "Queue";
 
 // ---- The queue itself
 
-absl::StatusOr<QueueOptions> ReadOptions(const KernelInit& init) {
+// What kind of queue a node makes.
+enum class QueueKind { kFifo, kPaddingFifo, kPriority, kRandomShuffle };
+
+absl::Status CheckShapes(const QueueOptions& options, QueueKind kind) {
+  for (const PartialShape& shape : options.shapes) {
+    const bool good = kind == QueueKind::kPaddingFifo ? shape.has_rank() : shape.IsFullyKnown();
+    if (good) continue;
+    return absl::InvalidArgumentError(absl::StrCat("shapes of components must be ",
+                                                   kind == QueueKind::kPaddingFifo ? "of known rank" : "fully known", ", not ",
+                                                   shape.ToString()));
+  }
+  const bool may_be_empty = kind != QueueKind::kPaddingFifo;
+  if ((options.shapes.empty() && may_be_empty) || options.shapes.size() == options.types.size()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("there are ", options.shapes.size(), " shapes for ", options.types.size(), " components"));
+}
+
+uint64_t RandomSeed(const NodeAttrs& attrs) {
+  const int64_t seed = attrs.GetOr<int64_t>("seed", 0), seed2 = attrs.GetOr<int64_t>("seed2", 0);
+  if (seed == 0 && seed2 == 0) return std::random_device()();
+  return static_cast<uint64_t>(seed) * 0x9e3779b97f4a7c15u + static_cast<uint64_t>(seed2);
+}
+
+absl::StatusOr<QueueOptions> ReadOptions(const KernelInit& init, QueueKind kind) {
   const NodeAttrs attrs = init.node().node_attrs();
   QueueOptions options;
   options.name = attrs.GetOr<std::string>("shared_name", "");
   if (options.name.empty()) options.name = init.node().name;
   options.types = attrs.GetOr<std::vector<DType>>("component_types", {});
+  options.shapes = attrs.GetOr<std::vector<PartialShape>>("shapes", {});
   options.capacity = attrs.GetOr<int64_t>("capacity", -1);
-  for (const PartialShape& shape : attrs.GetOr<std::vector<PartialShape>>("shapes", {})) {
-    if (!shape.IsFullyKnown()) {
-      return absl::InvalidArgumentError(absl::StrCat("shapes of components must be fully known, not ", shape.ToString()));
+  if (kind == QueueKind::kPriority) {
+    options.order = QueueOrder::kPriority;
+    options.types.insert(options.types.begin(), DType::kInt64);
+    options.shapes.insert(options.shapes.begin(), PartialShape::Known(Shape()));
+  } else if (kind == QueueKind::kRandomShuffle) {
+    options.order = QueueOrder::kRandom;
+    options.min_after_dequeue = attrs.GetOr<int64_t>("min_after_dequeue", 0);
+    options.seed = RandomSeed(attrs);
+    if (options.min_after_dequeue < 0 || (options.capacity >= 0 && options.min_after_dequeue > options.capacity)) {
+      return absl::InvalidArgumentError(absl::StrCat("min_after_dequeue is ", options.min_after_dequeue,
+                                                     "; it must be >= 0 and at most the capacity, ", options.capacity));
     }
-    THALWEG_ASSIGN_OR_RETURN(Shape known, shape.ToShape());
-    options.shapes.push_back(std::move(known));
   }
-  if (!options.shapes.empty() && options.shapes.size() != options.types.size()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("there are ", options.shapes.size(), " shapes for ", options.types.size(), " components"));
-  }
+  THALWEG_RETURN_IF_ERROR(CheckShapes(options, kind));
   return options;
 }
 
@@ -45,9 +76,10 @@ absl::StatusOr<QueueOptions> ReadOptions(const KernelInit& init) {
 // name.
 class QueueKernel : public Kernel {
  public:
+  template <QueueKind kind>
   static absl::StatusOr<std::unique_ptr<Kernel>> Create(const KernelInit& init) {
     auto kernel = std::make_unique<QueueKernel>();
-    THALWEG_ASSIGN_OR_RETURN(kernel->options_, ReadOptions(init));
+    THALWEG_ASSIGN_OR_RETURN(kernel->options_, ReadOptions(init, kind));
     kernel->container_ = init.node().node_attrs().GetOr<std::string>("container", "");
     if (kernel->container_.empty()) kernel->container_ = kDefaultContainer;
     kernel->device_ = init.node().device->full_name();
@@ -68,19 +100,19 @@ class QueueKernel : public Kernel {
 
  private:
   absl::Status FindOrMake(KernelContext& ctx) const {
-    const auto make = [&]() -> absl::StatusOr<std::shared_ptr<Resource>> { return std::make_shared<FifoQueue>(options_); };
+    const auto make = [&]() -> absl::StatusOr<std::shared_ptr<Resource>> { return std::make_shared<TensorQueue>(options_); };
     THALWEG_ASSIGN_OR_RETURN(const std::shared_ptr<Resource> found,
                              ctx.step().resources().LookupOrCreate(container_, options_.name, make));
-    const auto* queue = dynamic_cast<const FifoQueue*>(found.get());
+    const auto* queue = dynamic_cast<const TensorQueue*>(found.get());
     if (queue == nullptr) {
       return absl::InvalidArgumentError(absl::StrCat("'", options_.name, "' is shared, but elsewhere it is ", found->DebugString()));
     }
     const QueueOptions& other = queue->options();
-    if (other.types == options_.types && other.shapes == options_.shapes && other.capacity == options_.capacity) {
-      return absl::OkStatus();
-    }
+    const bool same = other.order == options_.order && other.types == options_.types && other.shapes == options_.shapes &&
+                      other.capacity == options_.capacity && other.min_after_dequeue == options_.min_after_dequeue;
+    if (same) return absl::OkStatus();
     return absl::InvalidArgumentError(
-        absl::StrCat("queue '", options_.name, "' is shared, but elsewhere it has other component types, shapes or capacity"));
+        absl::StrCat("queue '", options_.name, "' is shared, but elsewhere it is of another kind, or has other component types, shapes or limits"));
   }
 
   absl::Status EmitReference(KernelContext& ctx) {
@@ -116,23 +148,23 @@ absl::StatusOr<ResourceHandle> QueueHandle(KernelContext& ctx) {
   return handle;
 }
 
-absl::StatusOr<std::shared_ptr<FifoQueue>> FindQueue(KernelContext& ctx) {
+absl::StatusOr<std::shared_ptr<TensorQueue>> FindQueue(KernelContext& ctx) {
   THALWEG_ASSIGN_OR_RETURN(const ResourceHandle handle, QueueHandle(ctx));
-  return LookupResource<FifoQueue>(ctx.step(), handle);
+  return LookupResource<TensorQueue>(ctx.step(), handle);
 }
 
 // ---- Enqueue
 
-absl::Status CheckComponents(const FifoQueue& queue, absl::Span<const DType> types) {
+absl::Status CheckComponents(const TensorQueue& queue, absl::Span<const DType> types) {
   const QueueOptions& options = queue.options();
   if (absl::MakeConstSpan(options.types) == types) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("elements of queue '", options.name, "' are ",
                                                  DTypeListString(options.types), ", not ", DTypeListString(types)));
 }
 
-absl::Status CheckComponentShape(const FifoQueue& queue, int component, const Shape& shape) {
+absl::Status CheckComponentShape(const TensorQueue& queue, int component, const Shape& shape) {
   const QueueOptions& options = queue.options();
-  if (options.shapes.empty() || options.shapes[component] == shape) return absl::OkStatus();
+  if (options.shapes.empty() || options.shapes[component].IsCompatibleWith(shape)) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("component ", component, " of queue '", options.name, "' has shape ",
                                                  options.shapes[component].ToString(), ", not ", shape.ToString()));
 }
@@ -164,16 +196,16 @@ class EnqueueKernel : public QueueOperationKernel {
 
  protected:
   absl::Status Start(KernelContext& ctx, std::shared_ptr<Done> done) override {
-    THALWEG_ASSIGN_OR_RETURN(const std::shared_ptr<FifoQueue> queue, FindQueue(ctx));
+    THALWEG_ASSIGN_OR_RETURN(const std::shared_ptr<TensorQueue> queue, FindQueue(ctx));
     THALWEG_RETURN_IF_ERROR(CheckComponents(*queue, absl::MakeConstSpan(ctx.node().input_types).subspan(1)));
-    THALWEG_ASSIGN_OR_RETURN(std::vector<FifoQueue::Row> rows, many_ ? ManyRows(ctx, *queue) : OneRow(ctx, *queue));
+    THALWEG_ASSIGN_OR_RETURN(std::vector<TensorQueue::Row> rows, many_ ? ManyRows(ctx, *queue) : OneRow(ctx, *queue));
     queue->Enqueue(ctx.step(), std::move(rows), [queue, done](absl::Status status) { (*done)(std::move(status)); });
     return absl::OkStatus();
   }
 
  private:
-  static absl::StatusOr<std::vector<FifoQueue::Row>> OneRow(KernelContext& ctx, const FifoQueue& queue) {
-    std::vector<FifoQueue::Row> rows(1);
+  static absl::StatusOr<std::vector<TensorQueue::Row>> OneRow(KernelContext& ctx, const TensorQueue& queue) {
+    std::vector<TensorQueue::Row> rows(1);
     for (int i = 1; i < ctx.num_inputs(); ++i) {
       THALWEG_RETURN_IF_ERROR(CheckComponentShape(queue, i - 1, ctx.input(i).shape()));
       rows[0].push_back(ctx.TakeInput(i));
@@ -181,7 +213,7 @@ class EnqueueKernel : public QueueOperationKernel {
     return rows;
   }
 
-  static absl::StatusOr<std::vector<FifoQueue::Row>> ManyRows(KernelContext& ctx, const FifoQueue& queue) {
+  static absl::StatusOr<std::vector<TensorQueue::Row>> ManyRows(KernelContext& ctx, const TensorQueue& queue) {
     const int64_t count = ctx.input(1).rank() > 0 ? ctx.input(1).dim(0) : 0;
     for (int i = 1; i < ctx.num_inputs(); ++i) {
       const Shape& shape = ctx.input(i).shape();
@@ -192,7 +224,7 @@ class EnqueueKernel : public QueueOperationKernel {
       }
       THALWEG_RETURN_IF_ERROR(CheckComponentShape(queue, i - 1, WithoutLeadingDim(shape)));
     }
-    std::vector<FifoQueue::Row> rows(count);
+    std::vector<TensorQueue::Row> rows(count);
     for (int i = 1; i < ctx.num_inputs(); ++i) {
       const Shape row = WithoutLeadingDim(ctx.input(i).shape());
       for (int64_t r = 0; r < count; ++r) rows[r].push_back(RowsAs(ctx.input(i), r, r + 1, row));
@@ -208,9 +240,9 @@ class EnqueueKernel : public QueueOperationKernel {
 class DequeueKernel : public QueueOperationKernel {
  protected:
   absl::Status Start(KernelContext& ctx, std::shared_ptr<Done> done) override {
-    THALWEG_ASSIGN_OR_RETURN(const std::shared_ptr<FifoQueue> queue, FindQueue(ctx));
+    THALWEG_ASSIGN_OR_RETURN(const std::shared_ptr<TensorQueue> queue, FindQueue(ctx));
     THALWEG_RETURN_IF_ERROR(CheckComponents(*queue, ctx.node().output_types));
-    queue->Dequeue(ctx.step(), 1, /*up_to=*/false, [&ctx, queue, done](absl::StatusOr<std::vector<FifoQueue::Row>> rows) {
+    queue->Dequeue(ctx.step(), 1, /*up_to=*/false, [&ctx, queue, done](absl::StatusOr<std::vector<TensorQueue::Row>> rows) {
       if (!rows.ok()) return (*done)(rows.status());
       for (int i = 0; i < ctx.num_outputs(); ++i) ctx.SetOutput(i, std::move((*rows)[0][i]));
       (*done)(absl::OkStatus());
@@ -225,7 +257,7 @@ class DequeueManyKernel : public QueueOperationKernel {
 
  protected:
   absl::Status Start(KernelContext& ctx, std::shared_ptr<Done> done) override {
-    THALWEG_ASSIGN_OR_RETURN(const std::shared_ptr<FifoQueue> queue, FindQueue(ctx));
+    THALWEG_ASSIGN_OR_RETURN(const std::shared_ptr<TensorQueue> queue, FindQueue(ctx));
     THALWEG_RETURN_IF_ERROR(CheckComponents(*queue, ctx.node().output_types));
     THALWEG_ASSIGN_OR_RETURN(const int64_t count, IntScalarArg(ctx.input(1), "n"));
     if (count < 0) return absl::InvalidArgumentError(absl::StrCat("n must be >= 0, not ", count));
@@ -233,23 +265,49 @@ class DequeueManyKernel : public QueueOperationKernel {
       return absl::InvalidArgumentError(absl::StrCat("several elements can only be taken from a queue that states the shapes ",
                                                      "of its components, which '", queue->options().name, "' does not"));
     }
-    queue->Dequeue(ctx.step(), count, up_to_, [&ctx, queue, done](absl::StatusOr<std::vector<FifoQueue::Row>> rows) {
+    queue->Dequeue(ctx.step(), count, up_to_, [&ctx, queue, done](absl::StatusOr<std::vector<TensorQueue::Row>> rows) {
       (*done)(rows.ok() ? EmitRows(ctx, *queue, *rows) : rows.status());
     });
     return absl::OkStatus();
   }
 
  private:
-  static absl::Status EmitRows(KernelContext& ctx, const FifoQueue& queue, const std::vector<FifoQueue::Row>& rows) {
+  static absl::Status EmitRows(KernelContext& ctx, const TensorQueue& queue, const std::vector<TensorQueue::Row>& rows) {
     for (int i = 0; i < ctx.num_outputs(); ++i) {
-      THALWEG_ASSIGN_OR_RETURN(const Shape shape,
-                               WithLeadingDim(static_cast<int64_t>(rows.size()), queue.options().shapes[i]));
       std::vector<Tensor> parts;
-      for (const FifoQueue::Row& row : rows) parts.push_back(row[i]);
+      for (const TensorQueue::Row& row : rows) parts.push_back(row[i]);
+      THALWEG_ASSIGN_OR_RETURN(const Shape row, RowShape(queue.options().shapes[i], parts));
+      THALWEG_ASSIGN_OR_RETURN(const Shape shape, WithLeadingDim(static_cast<int64_t>(parts.size()), row));
       THALWEG_ASSIGN_OR_RETURN(Tensor * out, ctx.AllocateOutput(i, shape));
-      CopyConsecutively(ctx, parts, out);
+      if (queue.options().shapes[i].IsFullyKnown()) CopyConsecutively(ctx, parts, out);
+      else CopyPadded(ctx, parts, row, out);
     }
     return absl::OkStatus();
+  }
+
+  // The stated shape, where that is open the largest that a row has.
+  static absl::StatusOr<Shape> RowShape(const PartialShape& stated, const std::vector<Tensor>& rows) {
+    Dims dims(stated.dims().begin(), stated.dims().end());
+    for (size_t d = 0; d < dims.size(); ++d) {
+      if (dims[d] >= 0) continue;
+      dims[d] = 0;
+      for (const Tensor& row : rows) dims[d] = std::max(dims[d], row.dim(static_cast<int>(d)));
+    }
+    return Shape::Make(dims);
+  }
+
+  // Each row in a corner of its part of the output; the rest are zeros.
+  static void CopyPadded(KernelContext& ctx, const std::vector<Tensor>& rows, const Shape& padded, Tensor* out) {
+    ClearElements(out);
+    const Dims to = RowMajorStrides(padded);
+    for (size_t r = 0; r < rows.size(); ++r) {
+      if (rows[r].num_elements() == 0) continue;
+      const Dims from = RowMajorStrides(rows[r].shape());
+      CopyDims dims;
+      for (int d = 0; d < padded.rank(); ++d) dims.push_back({rows[r].dim(d), from[d], to[d]});
+      StridedCopy(ctx, out->dtype(), std::move(dims), rows[r].raw(),
+                  MutableElementAt(*out, static_cast<int64_t>(r) * padded.num_elements()));
+    }
   }
 
   const bool up_to_;
@@ -264,7 +322,7 @@ class CloseKernel : public QueueOperationKernel {
 
  protected:
   absl::Status Start(KernelContext& ctx, std::shared_ptr<Done> done) override {
-    THALWEG_ASSIGN_OR_RETURN(const std::shared_ptr<FifoQueue> queue, FindQueue(ctx));
+    THALWEG_ASSIGN_OR_RETURN(const std::shared_ptr<TensorQueue> queue, FindQueue(ctx));
     queue->Close(ctx.step(), cancel_pending_, [queue, done](absl::Status status) { (*done)(std::move(status)); });
     return absl::OkStatus();
   }
@@ -276,7 +334,7 @@ class CloseKernel : public QueueOperationKernel {
 class SizeKernel : public Kernel {
  public:
   absl::Status Compute(KernelContext& ctx) override {
-    THALWEG_ASSIGN_OR_RETURN(const std::shared_ptr<FifoQueue> queue, FindQueue(ctx));
+    THALWEG_ASSIGN_OR_RETURN(const std::shared_ptr<TensorQueue> queue, FindQueue(ctx));
     THALWEG_ASSIGN_OR_RETURN(Tensor * out, ctx.AllocateOutput(0, Shape()));
     out->mutable_flat<int32_t>()[0] = static_cast<int32_t>(queue->Size());
     return absl::OkStatus();
@@ -286,7 +344,7 @@ class SizeKernel : public Kernel {
 class IsClosedKernel : public Kernel {
  public:
   absl::Status Compute(KernelContext& ctx) override {
-    THALWEG_ASSIGN_OR_RETURN(const std::shared_ptr<FifoQueue> queue, FindQueue(ctx));
+    THALWEG_ASSIGN_OR_RETURN(const std::shared_ptr<TensorQueue> queue, FindQueue(ctx));
     THALWEG_ASSIGN_OR_RETURN(Tensor * out, ctx.AllocateOutput(0, Shape()));
     out->mutable_flat<bool>()[0] = queue->IsClosed();
     return absl::OkStatus();
@@ -304,6 +362,14 @@ absl::StatusOr<std::unique_ptr<Kernel>> MakeDequeueKernel(const KernelInit& init
   return std::unique_ptr<Kernel>(std::make_unique<DequeueKernel>());
 }
 
+// Both versions of an op that makes a queue.
+void RegisterQueue(OpLibrary& lib, const std::string& op, const std::string& attrs, KernelFactory factory) {
+  lib.schemas.Add(op + "() -> handle: Ref(string)", attrs).Shape(UnknownShape).Cost(NoCost).Stateful();
+  lib.schemas.Add(op + "V2() -> handle: resource", attrs).Shape(ScalarShape).Cost(NoCost).Stateful();
+  lib.kernels.Add(op, "cpu", factory);
+  lib.kernels.Add(op + "V2", "cpu", factory);
+}
+
 // Both versions of an op on a queue: `op` with a reference to a string, `op`V2 with a resource.
 void RegisterOnQueue(OpLibrary& lib, const std::string& op, const std::string& more_inputs, const std::string& outputs,
                      const std::string& attrs, ShapeFn shape, KernelFactory factory) {
@@ -319,13 +385,16 @@ void RegisterOnQueue(OpLibrary& lib, const std::string& op, const std::string& m
 }  // namespace
 
 void RegisterQueueOps(OpLibrary& lib) {
-  const char* const queue_attrs =
-      "component_types: list(type) >= 1; shapes: list(shape) >= 0 = []; capacity: int = -1; container: string = \"\"; "
-      "shared_name: string = \"\"";
-  lib.schemas.Add("FIFOQueue() -> handle: Ref(string)", queue_attrs).Shape(UnknownShape).Cost(NoCost).Stateful();
-  lib.schemas.Add("FIFOQueueV2() -> handle: resource", queue_attrs).Shape(ScalarShape).Cost(NoCost).Stateful();
-  lib.kernels.Add("FIFOQueue", "cpu", MakeFallibleKernel<QueueKernel>);
-  lib.kernels.Add("FIFOQueueV2", "cpu", MakeFallibleKernel<QueueKernel>);
+  const std::string types = "component_types: list(type) >= 1; shapes: list(shape) >= 0 = []; capacity: int = -1; ";
+  const std::string names = "container: string = \"\"; shared_name: string = \"\"";
+  RegisterQueue(lib, "FIFOQueue", types + names, &QueueKernel::Create<QueueKind::kFifo>);
+  RegisterQueue(lib, "PaddingFIFOQueue", types + names, &QueueKernel::Create<QueueKind::kPaddingFifo>);
+  RegisterQueue(lib, "PriorityQueue",
+                "component_types: list(type) >= 0 = []; shapes: list(shape) >= 0; capacity: int = -1; " + names,
+                &QueueKernel::Create<QueueKind::kPriority>);
+  RegisterQueue(lib, "RandomShuffleQueue",
+                types + "min_after_dequeue: int = 0; seed: int = 0; seed2: int = 0; " + names,
+                &QueueKernel::Create<QueueKind::kRandomShuffle>);
 
   const char* const in_attrs = "Tcomponents: list(type) >= 1; timeout_ms: int = -1";
   const char* const out_attrs = "component_types: list(type) >= 1; timeout_ms: int = -1";

@@ -11,6 +11,7 @@ void RegisterStateOps(OpLibrary& lib) {
   RegisterScatterOps(lib);
   RegisterScatterNdOps(lib);
   RegisterResourceGatherOps(lib);
+  RegisterStridedSliceAssign(lib);
 }
 
 }  // namespace thalweg

@@ -11,5 +11,6 @@ void RegisterUpdateOps(OpLibrary& lib);   // the whole value at once
 void RegisterScatterOps(OpLibrary& lib);  // rows of it
 void RegisterScatterNdOps(OpLibrary& lib);
 void RegisterResourceGatherOps(OpLibrary& lib);
+void RegisterStridedSliceAssign(OpLibrary& lib);
 
 }  // namespace thalweg

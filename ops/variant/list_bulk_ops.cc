@@ -17,13 +17,14 @@ namespace {
 
 // ---- Stack and Gather
 
-// The shape of all the elements that are taken: what the op and the list say, completed by elements that are set.
-absl::StatusOr<Shape> CommonShape(KernelContext& ctx, const TensorList& list, int shape_input, bool takes_any) {
-  THALWEG_ASSIGN_OR_RETURN(PartialShape shape, ElementShapeInput(ctx, shape_input));
-  THALWEG_ASSIGN_OR_RETURN(shape, ShapeContext::Merge(shape, list.element_shape()));
-  if (!shape.IsFullyKnown() && takes_any) {
-    THALWEG_ASSIGN_OR_RETURN(shape, MergedWithElements(list, std::move(shape)));
-  }
+// The shape that the elements which are taken have: what the op and the list say.
+absl::StatusOr<PartialShape> StatedShape(KernelContext& ctx, const TensorList& list, int shape_input) {
+  THALWEG_ASSIGN_OR_RETURN(const PartialShape shape, ElementShapeInput(ctx, shape_input));
+  return ShapeContext::Merge(shape, list.element_shape());
+}
+
+// The same, completed by elements that are set, which must have been enough.
+absl::StatusOr<Shape> CompleteShape(const PartialShape& shape, bool takes_any) {
   if (shape.IsFullyKnown()) return shape.ToShape();
   return absl::InvalidArgumentError(absl::StrCat(
       takes_any ? "no element is set" : "no element is taken", ", so nothing completes the element_shape ", shape.ToString()));
@@ -46,7 +47,11 @@ class StackKernel : public Kernel {
       return absl::InvalidArgumentError(
           absl::StrCat("num_elements is ", num_elements_, ", but the list has ", list->size(), " elements"));
     }
-    THALWEG_ASSIGN_OR_RETURN(const Shape row, CommonShape(ctx, *list, 1, list->size() > 0));
+    THALWEG_ASSIGN_OR_RETURN(PartialShape stated, StatedShape(ctx, *list, 1));
+    if (!stated.IsFullyKnown()) {
+      THALWEG_ASSIGN_OR_RETURN(stated, MergedWithElements(*list, std::move(stated)));
+    }
+    THALWEG_ASSIGN_OR_RETURN(const Shape row, CompleteShape(stated, list->size() > 0));
     THALWEG_ASSIGN_OR_RETURN(const Shape shape, WithLeadingDim(list->size(), row));
     std::vector<Tensor> elements;
     std::vector<int64_t> offsets;
@@ -72,23 +77,38 @@ class GatherKernel : public Kernel {
   absl::Status Compute(KernelContext& ctx) override {
     THALWEG_ASSIGN_OR_RETURN(const TensorList* list, ListInput(ctx, 0, ctx.output_dtype(0)));
     const absl::Span<const int32_t> indices = ctx.input(1).flat<int32_t>();
-    THALWEG_ASSIGN_OR_RETURN(const Shape row, CommonShape(ctx, *list, 2, !indices.empty()));
-    THALWEG_ASSIGN_OR_RETURN(const Shape shape, WithLeadingDim(static_cast<int64_t>(indices.size()), row));
     std::vector<Tensor> elements;
-    std::vector<int64_t> offsets;
-    for (size_t i = 0; i < indices.size(); ++i) {
-      if (indices[i] < 0 || indices[i] >= list->size()) {
-        return absl::InvalidArgumentError(absl::StrCat("there is no element ", indices[i], " in a list of ", list->size()));
-      }
-      const Tensor& element = list->element(indices[i]);
-      if (!element.initialized()) continue;
-      THALWEG_RETURN_IF_ERROR(CheckRow(indices[i], element, row));
-      elements.push_back(element);
-      offsets.push_back(static_cast<int64_t>(i) * row.num_elements());
+    std::vector<int64_t> places;
+    THALWEG_RETURN_IF_ERROR(FindSet(*list, indices, &elements, &places));
+    THALWEG_ASSIGN_OR_RETURN(PartialShape stated, StatedShape(ctx, *list, 2));
+    for (size_t i = 0; i < elements.size() && !stated.IsFullyKnown(); ++i) {
+      THALWEG_ASSIGN_OR_RETURN(stated, ShapeContext::Merge(stated, PartialShape::Known(elements[i].shape())));
+    }
+    THALWEG_ASSIGN_OR_RETURN(const Shape row, CompleteShape(stated, !indices.empty()));
+    THALWEG_ASSIGN_OR_RETURN(const Shape shape, WithLeadingDim(static_cast<int64_t>(indices.size()), row));
+    for (size_t i = 0; i < elements.size(); ++i) {
+      THALWEG_RETURN_IF_ERROR(CheckRow(indices[places[i]], elements[i], row));
+      places[i] *= row.num_elements();
     }
     THALWEG_ASSIGN_OR_RETURN(Tensor * out, ctx.AllocateOutput(0, shape));
     if (elements.size() < indices.size()) ClearElements(out);
-    CopyToOffsets(ctx, elements, offsets, out);
+    CopyToOffsets(ctx, elements, places, out);
+    return absl::OkStatus();
+  }
+
+ private:
+  // The elements among `indices` that are set, and where in `indices` they are named.
+  static absl::Status FindSet(const TensorList& list, absl::Span<const int32_t> indices, std::vector<Tensor>* elements,
+                              std::vector<int64_t>* places) {
+    for (size_t i = 0; i < indices.size(); ++i) {
+      if (indices[i] < 0 || indices[i] >= list.size()) {
+        return absl::InvalidArgumentError(absl::StrCat("there is no element ", indices[i], " in a list of ", list.size()));
+      }
+      const Tensor& element = list.element(indices[i]);
+      if (!element.initialized()) continue;
+      elements->push_back(element);
+      places->push_back(static_cast<int64_t>(i));
+    }
     return absl::OkStatus();
   }
 };

@@ -155,6 +155,57 @@ TEST(Scatter, RefusesWhatDoesNotFit) {
   EXPECT_EQ(Scatter("ResourceScatterDiv", ints, {0}, *Tensor::Of<int32_t>({0}, Shape::Of({1}))).code(), kInvalid) << "L16";
 }
 
+TEST(StridedSliceAssign, ReplacesTheSlice) {
+  const TrainedVariable w(*Tensor::Of<float>({0, 1, 2, 3, 4, 5}, Shape::Of({2, 3})));
+  const auto assign = [&](Tensor value) {
+    OpRunner op("ResourceStridedSliceAssign");
+    op.Scalar(w.handle()).Input<int32_t>({0, 2}, {2}).Input<int32_t>({2, -4}, {2}).Input<int32_t>({1, -2}, {2}).Input(std::move(value));
+    return op.Run().status();
+  };
+  ASSERT_TRUE(assign(*Tensor::Of<float>({10, 11, 12, 13}, Shape::Of({2, 2}))).ok());
+  EXPECT_EQ(w.values(), V({11, 1, 10, 13, 4, 12}));
+  ASSERT_TRUE(assign(Vec({7, 8})).ok()) << "broadcast to the slice";
+  EXPECT_EQ(w.values(), V({8, 1, 7, 8, 4, 7}));
+  ASSERT_TRUE(assign(*Tensor::Scalar<float>(9)).ok());
+  EXPECT_EQ(w.values(), V({9, 1, 9, 9, 4, 9}));
+  EXPECT_EQ(assign(Vec({1, 2, 3})).code(), kInvalid);
+  EXPECT_TRUE(assign(*Tensor::Of<float>({1, 2}, Shape::Of({1, 1, 2}))).ok()) << "more dimensions than the slice";
+}
+
+TEST(ResourceGather, TakesRowsAndPlaces) {
+  const TrainedVariable w(*Tensor::Of<float>({0, 1, 2, 3, 4, 5}, Shape::Of({2, 3})));
+  OpRunner rows("ResourceGather");
+  rows.Scalar(w.handle()).Input<int32_t>({1, 0}, {2}).With("dtype", DType::kFloat32);
+  EXPECT_EQ(rows.RunOne()->flat<float>()[0], 3);
+  OpRunner places("ResourceGatherNd");
+  places.Scalar(w.handle()).Input<int64_t>({1, 2, 0, 1}, {2, 2}).With("dtype", DType::kFloat32);
+  EXPECT_EQ(places.RunOne()->flat<float>()[0], 5);
+  OpRunner batched("ResourceGather");
+  batched.Scalar(w.handle()).Input<int32_t>({2, 0}, {2}).With("dtype", DType::kFloat32).With("batch_dims", 1);
+  EXPECT_EQ(batched.RunOne()->flat<float>()[1], 3);
+  OpRunner outside("ResourceGather");
+  outside.Scalar(w.handle()).Input<int32_t>({2}, {1}).With("dtype", DType::kFloat32);
+  EXPECT_EQ(outside.Run().status().code(), kInvalid);
+  OpRunner empty("ResourceGatherNd");
+  empty.Scalar(w.handle()).Input<int64_t>({}, {int64_t{1} << 50, 0}).With("dtype", DType::kFloat32);
+  EXPECT_FALSE(empty.Run().ok()) << "far more than memory holds";
+}
+
+TEST(ScatterNd, ChangesSlices) {
+  const TrainedVariable w(*Tensor::Of<float>({0, 1, 2, 3}, Shape::Of({2, 2})));
+  OpRunner add("ResourceScatterNdAdd");
+  add.Scalar(w.handle()).Input<int32_t>({1, 1, 0, 0}, {2, 2}).Input(Vec({10, 20}));
+  ASSERT_TRUE(add.Run().ok());
+  EXPECT_EQ(w.values(), V({20, 1, 2, 13}));
+  OpRunner row("ResourceScatterNdUpdate");
+  row.Scalar(w.handle()).Input<int32_t>({0}, {1, 1}).Input<float>({7, 8}, {1, 2});
+  ASSERT_TRUE(row.Run().ok());
+  EXPECT_EQ(w.values(), V({7, 8, 2, 13}));
+  OpRunner outside("ResourceScatterNdAdd");
+  outside.Scalar(w.handle()).Input<int32_t>({2}, {1, 1}).Input<float>({7, 8}, {1, 2});
+  EXPECT_EQ(outside.Run().status().code(), kInvalid);
+}
+
 TEST(CountUpTo, EndsAtTheLimit) {
   const TrainedVariable w(*Tensor::Scalar<int64_t>(1));
   OpRunner op("ResourceCountUpTo");

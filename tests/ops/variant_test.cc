@@ -181,6 +181,9 @@ TEST(TensorList, ScattersAndGathers) {
   OpRunner gather("TensorListGather");
   gather.Input(list).Input(IntVec({4, 1})).Input(kAnyShape).With("element_dtype", DType::kFloat32);
   EXPECT_EQ(Floats(gather.RunOne()), V({2, 0}));
+  OpRunner unset("TensorListGather");
+  unset.Input(list).Input(IntVec({1, 2})).Input(kAnyShape).With("element_dtype", DType::kFloat32);
+  EXPECT_EQ(unset.RunOne().status().code(), kInvalid) << "only elements that are taken tell the shape";
   OpRunner into("TensorListScatterIntoExistingList");
   into.Input(list).Input(Vec({7})).Input(IntVec({6}));
   EXPECT_EQ(Floats(Stack(*into.RunOne())), V({1, 0, 0, 0, 2, 0, 7}));

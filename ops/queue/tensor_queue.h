@@ -1,4 +1,5 @@
-// FifoQueue: the resource behind the queue ops, a bounded queue of tuples of tensors.
+// TensorQueue: the resource behind the queue ops, a bounded queue of tuples of tensors (rows), in order of arrival, of
+// priority, or of chance.
 //
 // An operation that cannot go on yet waits in line, in the order of arrival, without holding a thread: enqueues for room,
 // dequeues for elements. Whoever changes the queue completes those that can go on now.
@@ -12,6 +13,7 @@
 #include <list>
 #include <memory>
 #include <mutex>
+#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,18 +28,27 @@
 
 namespace thalweg {
 
-struct QueueOptions {
-  std::string name;
-  std::vector<DType> types;
-  std::vector<Shape> shapes;  // one per component, or empty: any
-  int64_t capacity = -1;      // negative: unbounded
+enum class QueueOrder : uint8_t {
+  kArrival,
+  kPriority,  // smallest int64 in component 0 first; of equals, the first that came
+  kRandom,
 };
 
-class FifoQueue : public Resource {
+struct QueueOptions {
+  std::string name;
+  QueueOrder order = QueueOrder::kArrival;
+  std::vector<DType> types;
+  std::vector<PartialShape> shapes;  // one per component, or empty: any
+  int64_t capacity = -1;             // negative: unbounded
+  int64_t min_after_dequeue = 0;     // so many rows stay, to be mixed with others, until the queue is closed
+  uint64_t seed = 0;                 // of kRandom
+};
+
+class TensorQueue : public Resource {
  public:
   using Row = std::vector<Tensor>;  // one element: a tensor per component
 
-  explicit FifoQueue(QueueOptions options) : options_(std::move(options)) {}
+  explicit TensorQueue(QueueOptions options) : options_(std::move(options)), random_(options_.seed) {}
 
   const QueueOptions& options() const { return options_; }
   std::string DebugString() const override;
@@ -80,6 +91,9 @@ class FifoQueue : public Resource {
   bool AdvanceEnqueue(Operation& operation);
   bool AdvanceDequeue(Operation& operation);
   void GiveBack(Operation& operation);
+  void PutRow(Row row);
+  bool MayTakeRow() const;
+  Row TakeRow();
   void AdvanceLine(std::list<OperationPtr>& line, Finished* finished, bool* progress);
   Finished AdvanceAll();
   std::list<OperationPtr>& LineOf(const Operation& operation) {
@@ -91,7 +105,8 @@ class FifoQueue : public Resource {
 
   const QueueOptions options_;
   mutable std::mutex mutex_;
-  std::deque<Row> rows_;              // guarded by mutex_
+  std::deque<Row> rows_;              // guarded by mutex_; of kPriority: sorted
+  std::mt19937_64 random_;            // guarded by mutex_
   std::list<OperationPtr> enqueues_;  // guarded by mutex_; closing waits here too
   std::list<OperationPtr> dequeues_;  // guarded by mutex_
   bool closed_ = false;               // guarded by mutex_

@@ -1,27 +1,29 @@
-#include "thalweg/ops/queue/fifo_queue.h"
+#include "thalweg/ops/queue/tensor_queue.h"
 
+#include <algorithm>
 #include <iterator>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 
 namespace thalweg {
 
-std::string FifoQueue::DebugString() const {
+std::string TensorQueue::DebugString() const {
   std::lock_guard<std::mutex> lock(mutex_);
   return absl::StrCat("queue '", options_.name, "' of ", rows_.size(), " elements", closed_ ? " (closed)" : "");
 }
 
-int64_t FifoQueue::Size() const {
+int64_t TensorQueue::Size() const {
   std::lock_guard<std::mutex> lock(mutex_);
   return static_cast<int64_t>(rows_.size());
 }
 
-bool FifoQueue::IsClosed() const {
+bool TensorQueue::IsClosed() const {
   std::lock_guard<std::mutex> lock(mutex_);
   return closed_;
 }
 
-void FifoQueue::Enqueue(StepServices& step, std::vector<Row> rows, EnqueueDone done) {
+void TensorQueue::Enqueue(StepServices& step, std::vector<Row> rows, EnqueueDone done) {
   auto operation = std::make_shared<Operation>();
   operation->kind = Kind::kEnqueue;
   operation->rows.assign(std::make_move_iterator(rows.begin()), std::make_move_iterator(rows.end()));
@@ -30,7 +32,7 @@ void FifoQueue::Enqueue(StepServices& step, std::vector<Row> rows, EnqueueDone d
   Start(std::move(operation));
 }
 
-void FifoQueue::Dequeue(StepServices& step, int64_t count, bool up_to, DequeueDone done) {
+void TensorQueue::Dequeue(StepServices& step, int64_t count, bool up_to, DequeueDone done) {
   auto operation = std::make_shared<Operation>();
   operation->kind = Kind::kDequeue;
   operation->count = count;
@@ -40,7 +42,7 @@ void FifoQueue::Dequeue(StepServices& step, int64_t count, bool up_to, DequeueDo
   Start(std::move(operation));
 }
 
-void FifoQueue::Close(StepServices& step, bool cancel_pending, EnqueueDone done) {
+void TensorQueue::Close(StepServices& step, bool cancel_pending, EnqueueDone done) {
   auto operation = std::make_shared<Operation>();
   operation->kind = Kind::kClose;
   operation->step = &step;
@@ -59,7 +61,7 @@ void FifoQueue::Close(StepServices& step, bool cancel_pending, EnqueueDone done)
   Start(std::move(operation));
 }
 
-void FifoQueue::Start(OperationPtr operation) {
+void TensorQueue::Start(OperationPtr operation) {
   {
     // What can go on at once needs no registration.
     std::unique_lock<std::mutex> lock(mutex_);
@@ -89,7 +91,7 @@ void FifoQueue::Start(OperationPtr operation) {
   Complete(std::move(finished));
 }
 
-void FifoQueue::Cancel(const OperationPtr& operation) {
+void TensorQueue::Cancel(const OperationPtr& operation) {
   Finished finished;
   {
     std::lock_guard<std::mutex> lock(mutex_);
@@ -109,13 +111,37 @@ void FifoQueue::Cancel(const OperationPtr& operation) {
 }
 
 // Rows that a dequeue took in vain go back to where they came from.
-void FifoQueue::GiveBack(Operation& operation) {
+void TensorQueue::GiveBack(Operation& operation) {
   if (operation.kind != Kind::kDequeue) return;
   rows_.insert(rows_.begin(), std::make_move_iterator(operation.rows.begin()), std::make_move_iterator(operation.rows.end()));
   operation.rows.clear();
 }
 
-bool FifoQueue::Advance(Operation& operation) {
+void TensorQueue::PutRow(Row row) {
+  ++rows_moved_;
+  if (options_.order != QueueOrder::kPriority) return rows_.push_back(std::move(row));
+  const auto priority = [](const Row& r) { return r[0].flat<int64_t>()[0]; };
+  const auto place = std::upper_bound(rows_.begin(), rows_.end(), priority(row),
+                                      [&](int64_t value, const Row& r) { return value < priority(r); });
+  rows_.insert(place, std::move(row));
+}
+
+bool TensorQueue::MayTakeRow() const {
+  return !rows_.empty() && (closed_ || static_cast<int64_t>(rows_.size()) > options_.min_after_dequeue);
+}
+
+TensorQueue::Row TensorQueue::TakeRow() {
+  ++rows_moved_;
+  if (options_.order == QueueOrder::kRandom) {
+    std::uniform_int_distribution<size_t> any(0, rows_.size() - 1);
+    std::swap(rows_.front(), rows_[any(random_)]);
+  }
+  Row row = std::move(rows_.front());
+  rows_.pop_front();
+  return row;
+}
+
+bool TensorQueue::Advance(Operation& operation) {
   switch (operation.kind) {
     case Kind::kEnqueue: return AdvanceEnqueue(operation);
     case Kind::kDequeue: return AdvanceDequeue(operation);
@@ -126,25 +152,20 @@ bool FifoQueue::Advance(Operation& operation) {
   return true;
 }
 
-bool FifoQueue::AdvanceEnqueue(Operation& operation) {
+bool TensorQueue::AdvanceEnqueue(Operation& operation) {
   if (closed_) {
     operation.status = absl::CancelledError(absl::StrCat("queue '", options_.name, "' is closed"));
     return true;
   }
   while (!operation.rows.empty() && (options_.capacity < 0 || static_cast<int64_t>(rows_.size()) < options_.capacity)) {
-    rows_.push_back(std::move(operation.rows.front()));
+    PutRow(std::move(operation.rows.front()));
     operation.rows.pop_front();
-    ++rows_moved_;
   }
   return operation.rows.empty();
 }
 
-bool FifoQueue::AdvanceDequeue(Operation& operation) {
-  while (static_cast<int64_t>(operation.rows.size()) < operation.count && !rows_.empty()) {
-    operation.rows.push_back(std::move(rows_.front()));
-    rows_.pop_front();
-    ++rows_moved_;
-  }
+bool TensorQueue::AdvanceDequeue(Operation& operation) {
+  while (static_cast<int64_t>(operation.rows.size()) < operation.count && MayTakeRow()) operation.rows.push_back(TakeRow());
   if (static_cast<int64_t>(operation.rows.size()) == operation.count) return true;
   if (!closed_ || !enqueues_.empty()) return false;
   if (operation.up_to && !operation.rows.empty()) return true;
@@ -154,7 +175,7 @@ bool FifoQueue::AdvanceDequeue(Operation& operation) {
   return true;
 }
 
-void FifoQueue::AdvanceLine(std::list<OperationPtr>& line, Finished* finished, bool* progress) {
+void TensorQueue::AdvanceLine(std::list<OperationPtr>& line, Finished* finished, bool* progress) {
   while (!line.empty() && Advance(*line.front())) {
     line.front()->finished = true;
     finished->push_back(std::move(line.front()));
@@ -163,7 +184,7 @@ void FifoQueue::AdvanceLine(std::list<OperationPtr>& line, Finished* finished, b
   }
 }
 
-FifoQueue::Finished FifoQueue::AdvanceAll() {
+TensorQueue::Finished TensorQueue::AdvanceAll() {
   Finished finished;
   // An operation may take or give some rows without being done, which lets the other side go on.
   for (bool progress = true; progress;) {
@@ -176,7 +197,7 @@ FifoQueue::Finished FifoQueue::AdvanceAll() {
   return finished;
 }
 
-void FifoQueue::Complete(Finished finished) {
+void TensorQueue::Complete(Finished finished) {
   for (OperationPtr& operation : finished) {
     operation->step->RemoveOnCancel(operation->cancel_token);
     if (!operation->status.ok()) {
