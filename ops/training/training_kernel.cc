@@ -71,8 +71,6 @@ class TrainingKernel : public Kernel {
         loop_(loop) {}
 
   absl::Status Compute(KernelContext& ctx) override {
-    std::array<char, kMaxScalars * kMaxScalarBytes> scalars;
-    THALWEG_RETURN_IF_ERROR(ReadScalars(ctx, scalars.data()));
     absl::InlinedVector<VariableInput, 4> variables;
     for (int i = 0; i < arguments_.num_variables; ++i) {
       absl::StatusOr<VariableInput> variable = FindVariableInput(ctx, i);
@@ -82,6 +80,8 @@ class TrainingKernel : public Kernel {
       THALWEG_RETURN_IF_ERROR(CheckVariableDType(*variable->storage, dtype_));
       variables.push_back(*std::move(variable));
     }
+    alignas(kMaxScalarBytes) std::array<char, kMaxScalars * kMaxScalarBytes> scalars;
+    THALWEG_RETURN_IF_ERROR(ReadScalars(ctx, scalars.data()));
     {
       const VariableLocks locks(variables);
       THALWEG_RETURN_IF_ERROR(Update(ctx, variables, scalars.data()));
