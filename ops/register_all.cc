@@ -8,8 +8,10 @@
 #include "thalweg/ops/math/register.h"
 #include "thalweg/ops/nn/register.h"
 #include "thalweg/ops/queue/register.h"
+#include "thalweg/ops/random/register.h"
 #include "thalweg/ops/sim/sim_kernels.h"
 #include "thalweg/ops/state/register.h"
+#include "thalweg/ops/strings/register.h"
 #include "thalweg/ops/tensor_array/register.h"
 #include "thalweg/ops/training/register.h"
 #include "thalweg/ops/variant/register.h"
@@ -27,7 +29,9 @@ const OpLibrary& BuiltinOps() {
     RegisterMathOps(lib);
     RegisterNnOps(lib);
     RegisterQueueOps(lib);
+    RegisterRandomOps(lib);
     RegisterStateOps(lib);
+    RegisterStringOps(lib);
     RegisterTensorArrayOps(lib);
     RegisterTrainingOps(lib);
     RegisterVariantOps(lib);

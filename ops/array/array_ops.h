@@ -6,18 +6,26 @@
 namespace thalweg {
 
 void RegisterAssert(OpLibrary& lib);
+void RegisterBroadcastShapeOps(OpLibrary& lib);
 void RegisterConcatOps(OpLibrary& lib);
 void RegisterConstantOps(OpLibrary& lib);
 void RegisterDepthSpaceOps(OpLibrary& lib);
+void RegisterDiagOps(OpLibrary& lib);
+void RegisterEnsureShape(OpLibrary& lib);
 void RegisterGatherNd(OpLibrary& lib);
 void RegisterGatherOps(OpLibrary& lib);
 void RegisterIdentityOps(OpLibrary& lib);
+void RegisterMatrixDiagOps(OpLibrary& lib);
 void RegisterOneHot(OpLibrary& lib);
 void RegisterPadOps(OpLibrary& lib);
+void RegisterPermutationOps(OpLibrary& lib);
 void RegisterPlaceholderOps(OpLibrary& lib);
 void RegisterRange(OpLibrary& lib);
 void RegisterReshapeOps(OpLibrary& lib);
 void RegisterReverse(OpLibrary& lib);
+void RegisterReverseSequence(OpLibrary& lib);
+void RegisterRoll(OpLibrary& lib);
+void RegisterScatterNdOps(OpLibrary& lib);
 void RegisterShapeOps(OpLibrary& lib);
 void RegisterSlice(OpLibrary& lib);
 void RegisterSplitOps(OpLibrary& lib);

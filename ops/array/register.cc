@@ -6,18 +6,26 @@ namespace thalweg {
 
 void RegisterArrayOps(OpLibrary& lib) {
   RegisterAssert(lib);
+  RegisterBroadcastShapeOps(lib);
   RegisterConcatOps(lib);
   RegisterConstantOps(lib);
   RegisterDepthSpaceOps(lib);
+  RegisterDiagOps(lib);
+  RegisterEnsureShape(lib);
   RegisterGatherNd(lib);
   RegisterGatherOps(lib);
   RegisterIdentityOps(lib);
+  RegisterMatrixDiagOps(lib);
   RegisterOneHot(lib);
   RegisterPadOps(lib);
+  RegisterPermutationOps(lib);
   RegisterPlaceholderOps(lib);
   RegisterRange(lib);
   RegisterReshapeOps(lib);
   RegisterReverse(lib);
+  RegisterReverseSequence(lib);
+  RegisterRoll(lib);
+  RegisterScatterNdOps(lib);
   RegisterShapeOps(lib);
   RegisterSlice(lib);
   RegisterSplitOps(lib);

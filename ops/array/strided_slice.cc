@@ -1,4 +1,6 @@
-// StridedSlice: slicing with steps, negative indices, new and dropped axes.
+// StridedSlice: slicing with steps, negative indices, new and dropped axes. StridedSliceGrad puts a gradient where the slice
+// came from.
+#include <cstring>
 #include <optional>
 
 #include "absl/strings/str_cat.h"
@@ -33,47 +35,55 @@ absl::Status WrongLengths(const std::string& begin, const std::string& end, cons
                                                  " and ", strides));
 }
 
+// The slice that inputs 1 to 3 cut out of a tensor of dimensions `dims`.
+absl::StatusOr<StridedSlicePlan> PlanOf(KernelContext& ctx, absl::Span<const int64_t> dims, const StridedSliceMasks& masks) {
+  Indices indices[3];
+  for (int i = 0; i < 3; ++i) {
+    const Tensor& t = ctx.input(i + 1);
+    if (t.rank() != 1 || t.num_elements() > kMaxStridedSliceEntries || t.shape() != ctx.input(1).shape()) {
+      return WrongLengths(ctx.input(1).shape().ToString(), ctx.input(2).shape().ToString(),
+                          ctx.input(3).shape().ToString());
+    }
+    THALWEG_ASSIGN_OR_RETURN(const Dims values, IntVectorArg(t, "indices"));
+    indices[i].assign(values.begin(), values.end());
+  }
+  return PlanStridedSlice(dims, indices[0], indices[1], indices[2], masks);
+}
+
+// The copy between a slice and its dense form: `whole` strides on one side, dense ones on the other. Returns the offset of
+// the slice's first element. Requires a slice that is not empty.
+int64_t SliceDims(const StridedSlicePlan& plan, const Shape& whole, int64_t elements, bool from_whole, CopyDims* dims) {
+  const Dims strides = RowMajorStrides(whole);
+  int64_t offset = 0, dense = elements;
+  for (int i = 0; i < whole.rank(); ++i) {
+    const DimSlice& d = plan.dims[i];
+    dense /= d.size;
+    offset += d.begin * strides[i];
+    // A stride beyond the extent takes one element only; it must not be multiplied.
+    const int64_t step = d.size > 1 ? d.stride * strides[i] : 0;
+    dims->push_back(from_whole ? CopyDim{d.size, step, dense} : CopyDim{d.size, dense, step});
+  }
+  return offset;
+}
+
 class StridedSliceKernel : public Kernel {
  public:
   explicit StridedSliceKernel(const KernelInit& init) : masks_(MasksOf(init.node().node_attrs())) {}
 
   absl::Status Compute(KernelContext& ctx) override {
-    THALWEG_ASSIGN_OR_RETURN(const StridedSlicePlan plan, Plan(ctx));
     const Tensor& in = ctx.input(0);
+    THALWEG_ASSIGN_OR_RETURN(const StridedSlicePlan plan, PlanOf(ctx, in.shape().dims(), masks_));
     THALWEG_ASSIGN_OR_RETURN(Shape shape, Shape::Make(plan.OutputDims()));
     if (TakesRows(plan, in.shape())) return PassRows(ctx, plan, std::move(shape));
     THALWEG_ASSIGN_OR_RETURN(Tensor * out, ctx.AllocateOutput(0, shape));
     if (shape.num_elements() == 0) return absl::OkStatus();
-    const Dims strides = RowMajorStrides(in.shape());
-    int64_t offset = 0;
     CopyDims dims;
-    int64_t out_stride = shape.num_elements();
-    for (int i = 0; i < in.rank(); ++i) {
-      const DimSlice& d = plan.dims[i];
-      out_stride /= d.size;
-      offset += d.begin * strides[i];
-      // A stride beyond the extent takes one element only; it must not be multiplied.
-      dims.push_back({d.size, d.size > 1 ? d.stride * strides[i] : 0, out_stride});
-    }
+    const int64_t offset = SliceDims(plan, in.shape(), shape.num_elements(), true, &dims);
     StridedCopy(ctx, in.dtype(), std::move(dims), ElementAt(in, offset), out->mutable_raw());
     return absl::OkStatus();
   }
 
  private:
-  absl::StatusOr<StridedSlicePlan> Plan(KernelContext& ctx) const {
-    Indices indices[3];
-    for (int i = 0; i < 3; ++i) {
-      const Tensor& t = ctx.input(i + 1);
-      if (t.rank() != 1 || t.num_elements() > kMaxStridedSliceEntries || t.shape() != ctx.input(1).shape()) {
-        return WrongLengths(ctx.input(1).shape().ToString(), ctx.input(2).shape().ToString(),
-                            ctx.input(3).shape().ToString());
-      }
-      THALWEG_ASSIGN_OR_RETURN(const Dims values, IntVectorArg(t, "indices"));
-      indices[i].assign(values.begin(), values.end());
-    }
-    return PlanStridedSlice(ctx.input(0).shape().dims(), indices[0], indices[1], indices[2], masks_);
-  }
-
   // True if the slice is one contiguous range of rows of dimension 0, which can share the input's buffer.
   static bool TakesRows(const StridedSlicePlan& plan, const Shape& in) {
     if (in.rank() == 0) return true;
@@ -96,6 +106,68 @@ class StridedSliceKernel : public Kernel {
     return absl::OkStatus();
   }
 
+  const StridedSliceMasks masks_;
+};
+
+// Zeros of a given shape, with the values of an input where a slice would take them from.
+class StridedSliceGradKernel : public Kernel {
+ public:
+  explicit StridedSliceGradKernel(const KernelInit& init) : masks_(MasksOf(init.node().node_attrs())) {}
+
+  absl::Status Compute(KernelContext& ctx) override {
+    THALWEG_ASSIGN_OR_RETURN(const Shape shape, ShapeArg(ctx.input(0), "shape"));
+    THALWEG_ASSIGN_OR_RETURN(const StridedSlicePlan plan, PlanOf(ctx, shape.dims(), masks_));
+    const Tensor& gradient = ctx.input(4);
+    THALWEG_ASSIGN_OR_RETURN(const Shape slice, Shape::Make(plan.OutputDims()));
+    if (gradient.shape() != slice) {
+      return absl::InvalidArgumentError(absl::StrCat("dy has shape ", gradient.shape().ToString(), ", but the slice of ",
+                                                     shape.ToString(), " has shape ", slice.ToString()));
+    }
+    THALWEG_ASSIGN_OR_RETURN(Tensor * out, ctx.AllocateOutput(0, shape));
+    if (IsPlainMemory(out->dtype())) {
+      std::memset(out->mutable_raw(), 0, static_cast<size_t>(shape.num_elements()) * DTypeSize(out->dtype()));
+    }
+    if (slice.num_elements() == 0) return absl::OkStatus();
+    CopyDims dims;
+    const int64_t offset = SliceDims(plan, shape, slice.num_elements(), false, &dims);
+    StridedCopy(ctx, gradient.dtype(), std::move(dims), gradient.raw(), MutableElementAt(*out, offset));
+    return absl::OkStatus();
+  }
+
+ private:
+  const StridedSliceMasks masks_;
+};
+
+// A copy of the input, with other values in a slice of it.
+class StridedSliceUpdateKernel : public Kernel {
+ public:
+  explicit StridedSliceUpdateKernel(const KernelInit& init) : masks_(MasksOf(init.node().node_attrs())) {}
+
+  absl::Status Compute(KernelContext& ctx) override {
+    const Shape shape = ctx.input(0).shape();
+    THALWEG_ASSIGN_OR_RETURN(const StridedSlicePlan plan, PlanOf(ctx, shape.dims(), masks_));
+    THALWEG_ASSIGN_OR_RETURN(const Shape slice, Shape::Make(plan.OutputDims()));
+    const Tensor& value = ctx.input(4);
+    if (value.shape() != slice && value.rank() != 0) {
+      return absl::InvalidArgumentError(absl::StrCat("value has shape ", value.shape().ToString(),
+                                                     ", but the slice that it replaces has shape ", slice.ToString()));
+    }
+    const void* before = ctx.input(0).raw();
+    THALWEG_ASSIGN_OR_RETURN(Tensor * out, ctx.ForwardOrAllocateOutput({0}, 0, shape));
+    if (out->raw() != before) {
+      StridedCopy(ctx, out->dtype(), {{shape.num_elements(), 1, 1}}, before, out->mutable_raw());
+    }
+    if (slice.num_elements() == 0) return absl::OkStatus();
+    CopyDims dims;
+    const int64_t offset = SliceDims(plan, shape, slice.num_elements(), false, &dims);
+    if (value.rank() == 0) {
+      for (CopyDim& d : dims) d.src_stride = 0;
+    }
+    StridedCopy(ctx, value.dtype(), std::move(dims), value.raw(), MutableElementAt(*out, offset));
+    return absl::OkStatus();
+  }
+
+ private:
   const StridedSliceMasks masks_;
 };
 
@@ -149,6 +221,18 @@ absl::Status StridedSliceShape(ShapeContext& c) {
   return SetOutputDims(c, plan->OutputDims());
 }
 
+absl::Status StridedSliceGradShape(ShapeContext& c) {
+  THALWEG_RETURN_IF_ERROR(LengthOfIndices(c).status());
+  THALWEG_ASSIGN_OR_RETURN(PartialShape shape, c.input_as_shape(0));
+  c.set_output(0, std::move(shape));
+  return absl::OkStatus();
+}
+
+absl::Status StridedSliceUpdateShape(ShapeContext& c) {
+  THALWEG_RETURN_IF_ERROR(LengthOfIndices(c).status());
+  return UnchangedShape(c);
+}
+
 }  // namespace
 
 void RegisterStridedSlice(OpLibrary& lib) {
@@ -159,6 +243,27 @@ void RegisterStridedSlice(OpLibrary& lib) {
       .Shape(StridedSliceShape)
       .Cost(MovedBytesCost);
   lib.kernels.Add("StridedSlice", "cpu", MakeKernel<StridedSliceKernel>)
+      .HostMemory("begin")
+      .HostMemory("end")
+      .HostMemory("strides");
+  lib.schemas
+      .Add("StridedSliceGrad(shape: Index, begin: Index, end: Index, strides: Index, dy: T) -> output: T",
+           "T: type; Index: {int32, int64}; begin_mask: int = 0; end_mask: int = 0; ellipsis_mask: int = 0; "
+           "new_axis_mask: int = 0; shrink_axis_mask: int = 0")
+      .Shape(StridedSliceGradShape)
+      .Cost(CopyCost);
+  lib.kernels.Add("StridedSliceGrad", "cpu", MakeKernel<StridedSliceGradKernel>)
+      .HostMemory("shape")
+      .HostMemory("begin")
+      .HostMemory("end")
+      .HostMemory("strides");
+  lib.schemas
+      .Add("TensorStridedSliceUpdate(input: T, begin: Index, end: Index, strides: Index, value: T) -> output: T",
+           "T: type; Index: {int32, int64}; begin_mask: int = 0; end_mask: int = 0; ellipsis_mask: int = 0; "
+           "new_axis_mask: int = 0; shrink_axis_mask: int = 0")
+      .Shape(StridedSliceUpdateShape)
+      .Cost(CopyCost);
+  lib.kernels.Add("TensorStridedSliceUpdate", "cpu", MakeKernel<StridedSliceUpdateKernel>)
       .HostMemory("begin")
       .HostMemory("end")
       .HostMemory("strides");

@@ -14,6 +14,7 @@
 
 #include "thalweg/devices/object.h"
 #include "thalweg/devices/tensor.h"
+#include "thalweg/ops/common/storage_convert.h"
 #include "thalweg/proto/dtype.h"
 
 namespace thalweg {
@@ -59,19 +60,12 @@ void WithCell(DType dtype, Fn&& fn) {
   }
 }
 
-// Bytes from one element to the next in a tensor of a valid dtype, objects included.
-inline int64_t ElementBytes(DType dtype) {
-  int64_t bytes = 0;
-  WithCell(dtype, [&](auto cell) { bytes = decltype(cell)::kBytes; });
-  return bytes;
-}
-
 // The address of element `index` in row-major order; one past the last is fine.
 inline const void* ElementAt(const Tensor& t, int64_t index) {
-  return static_cast<const char*>(t.raw()) + index * ElementBytes(t.dtype());
+  return static_cast<const char*>(t.raw()) + index * static_cast<int64_t>(ElementBytes(t.dtype()));
 }
 inline void* MutableElementAt(Tensor& t, int64_t index) {
-  return static_cast<char*>(t.mutable_raw()) + index * ElementBytes(t.dtype());
+  return static_cast<char*>(t.mutable_raw()) + index * static_cast<int64_t>(ElementBytes(t.dtype()));
 }
 
 }  // namespace thalweg

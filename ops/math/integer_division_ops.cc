@@ -1,8 +1,10 @@
-// FloorDiv and FloorMod: division rounded down, and its remainder, which has the sign of the divisor.
+// FloorDiv and FloorMod: division rounded down, and its remainder, which has the sign of the divisor; TruncateDiv, Div,
+// TruncateMod and Mod: division rounded towards zero, and its remainder, which has the sign of the dividend.
 #include <cmath>
 #include <limits>
 #include <type_traits>
 
+#include "absl/strings/str_cat.h"
 #include "thalweg/graph/cost.h"
 #include "thalweg/graph/shape_context.h"
 #include "thalweg/ops/common/elementwise_loops.h"
@@ -47,6 +49,31 @@ struct FloorDivOp {
   template <typename T> using Wider = std::conditional_t<sizeof(T) == 2, float, T>;
 };
 
+struct TruncateDivIntOp : IntegerDivision {
+  template <typename T> static T Apply(T a, T b) { return IsMinusOne(b) ? WrappingNeg(a) : static_cast<T>(a / b); }
+};
+
+struct TruncateModIntOp : IntegerDivision {
+  template <typename T> static T Apply(T a, T b) { return IsMinusOne(b) ? T(0) : static_cast<T>(a % b); }
+};
+
+struct TruncateDivOp {
+  static constexpr bool kInStorageType = true;
+  template <typename T> static T Apply(T a, T b) { return T(std::trunc(static_cast<Wider<T>>(a / b))); }
+
+ private:
+  template <typename T> using Wider = std::conditional_t<sizeof(T) == 2, float, T>;
+};
+
+struct TruncateModOp {
+  static constexpr double kNanos = 8.0;
+  template <typename T> static T Apply(T a, T b) { return std::fmod(a, b); }
+};
+
+struct DivOp {
+  template <typename T> static T Apply(T a, T b) { return a / b; }
+};
+
 struct FloorModOp {
   static constexpr double kNanos = 8.0;
   template <typename T> static T Apply(T a, T b) {
@@ -54,6 +81,27 @@ struct FloorModOp {
     return remainder != T(0) && ((remainder < T(0)) != (b < T(0))) ? remainder + b : remainder;
   }
 };
+
+void RegisterTruncatingOps(OpLibrary& lib) {
+  for (const char* op : {"TruncateDiv", "Div"}) {
+    lib.schemas.Add(absl::StrCat(op, "(x: T, y: T) -> z: T"),
+                    "T: {bfloat16, half, float, double, uint8, int8, uint16, int16, int32, uint32, uint64, int64, complex64, "
+                    "complex128}")
+        .Shape(BroadcastShape).Cost(ElementwiseCost<4>);
+    RegisterElementwiseFor<TruncateDivIntOp, SignedTypes, UnsignedTypes>(lib, op);
+  }
+  RegisterElementwiseFor<TruncateDivOp, FloatTypes>(lib, "TruncateDiv");
+  RegisterElementwiseFor<DivOp, FloatTypes, ComplexTypes>(lib, "Div");
+
+  lib.schemas.Add("TruncateMod(x: T, y: T) -> z: T", "T: {int32, int64, bfloat16, half, float, double}")
+      .Shape(BroadcastShape).Cost(ElementwiseCost<10>);
+  lib.schemas.Add("Mod(x: T, y: T) -> z: T", "T: {int32, int64, half, bfloat16, float, double}")
+      .Shape(BroadcastShape).Cost(ElementwiseCost<10>);
+  for (const char* op : {"TruncateMod", "Mod"}) {
+    RegisterElementwise<TruncateModIntOp, int32_t, int64_t>(lib, op);
+    RegisterElementwise<TruncateModOp, float, double>(lib, op);
+  }
+}
 
 }  // namespace
 
@@ -68,6 +116,7 @@ void RegisterIntegerDivisionOps(OpLibrary& lib) {
   lib.schemas.Add("FloorMod(x: T, y: T) -> z: T", "T: realnumbertype").Shape(BroadcastShape).Cost(ElementwiseCost<10>);
   RegisterElementwiseFor<FloorModIntOp, SignedTypes, UnsignedTypes>(lib, "FloorMod");
   RegisterElementwiseFor<FloorModOp, FloatTypes>(lib, "FloorMod");
+  RegisterTruncatingOps(lib);
 }
 
 }  // namespace thalweg::math

@@ -19,6 +19,11 @@ void RegisterMathOps(OpLibrary& lib) {
   math::RegisterTranscendentalOps(lib);
   math::RegisterComplexTranscendentalOps(lib);
   math::RegisterActivationOps(lib);
+  math::RegisterGradientOps(lib);
+  math::RegisterTrigonometricOps(lib);
+  math::RegisterBitwiseOps(lib);
+  math::RegisterComplexOps(lib);
+  math::RegisterGuardedOps(lib);
   math::RegisterCastOp(lib);
   math::RegisterSelectOps(lib);
   math::RegisterLikeOps(lib);
@@ -27,6 +32,8 @@ void RegisterMathOps(OpLibrary& lib) {
   math::RegisterMaxOps(lib);
   math::RegisterArgExtremumOps(lib);
   math::RegisterScanOps(lib);
+  math::RegisterSegmentOps(lib);
+  math::RegisterBincountOps(lib);
 }
 
 }  // namespace thalweg

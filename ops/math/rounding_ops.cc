@@ -1,4 +1,4 @@
-// Floor, Ceil, Rint, and the classification of floats: IsNan, IsInf, IsFinite.
+// Floor, Ceil, Rint, Round, and the classification of floats: IsNan, IsInf, IsFinite.
 #include <cmath>
 #include <limits>
 #include <string>
@@ -21,6 +21,10 @@ struct CeilOp {
 // To nearest, ties to even.
 struct RintOp {
   template <typename T> static T Apply(T x) { return std::nearbyint(x); }
+};
+// Integers are round already.
+struct RoundIntegerOp {
+  template <typename T> static T Apply(T x) { return x; }
 };
 struct IsNanOp {
   template <typename T> static bool Apply(T x) { return x != x; }
@@ -45,6 +49,11 @@ void RegisterRoundingOps(OpLibrary& lib) {
   RegisterFloatOp<FloorOp>(lib, "Floor", "T");
   RegisterFloatOp<CeilOp>(lib, "Ceil", "T");
   RegisterFloatOp<RintOp>(lib, "Rint", "T");
+  lib.schemas.Add("Round(x: T) -> y: T",
+                  "T: {bfloat16, half, float, double, int8, int16, int32, int64, complex64, complex128}")
+      .Shape(UnchangedShape).Cost(ElementwiseCost<1>);
+  RegisterElementwiseFor<RintOp, FloatTypes>(lib, "Round");
+  RegisterElementwise<RoundIntegerOp, int32_t, int64_t>(lib, "Round");
   RegisterFloatOp<IsNanOp>(lib, "IsNan", "bool");
   RegisterFloatOp<IsInfOp>(lib, "IsInf", "bool");
   RegisterFloatOp<IsFiniteOp>(lib, "IsFinite", "bool");
