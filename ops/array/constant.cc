@@ -1,4 +1,4 @@
-// Const and Fill.
+// Const, Fill and Empty.
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
@@ -52,6 +52,25 @@ class FillKernel : public Kernel {
   }
 };
 
+// Memory of a given shape: zeros, since what it holds may be anything if `init` is not asked for.
+class EmptyKernel : public Kernel {
+ public:
+  absl::Status Compute(KernelContext& ctx) override {
+    THALWEG_ASSIGN_OR_RETURN(const Shape shape, ShapeArg(ctx.input(0), "shape"));
+    THALWEG_ASSIGN_OR_RETURN(Tensor * out, ctx.AllocateOutput(0, shape));
+    if (IsPlainMemory(out->dtype())) {
+      std::memset(out->mutable_raw(), 0, static_cast<size_t>(shape.num_elements()) * DTypeSize(out->dtype()));
+    }
+    return absl::OkStatus();
+  }
+};
+
+absl::Status EmptyShape(ShapeContext& c) {
+  THALWEG_ASSIGN_OR_RETURN(PartialShape shape, c.input_as_shape(0));
+  c.set_output(0, std::move(shape));
+  return absl::OkStatus();
+}
+
 absl::Status ConstShape(ShapeContext& c) {
   THALWEG_ASSIGN_OR_RETURN(const TensorLiteralPtr value, c.attrs().Get<TensorLiteralPtr>("value"));
   c.set_output(0, PartialShape::Known(value->shape));
@@ -82,6 +101,11 @@ void RegisterConstantOps(OpLibrary& lib) {
       .Cost(WrittenBytesCost);
   lib.kernels.Add("Const", "cpu", MakeFallibleKernel<ConstKernel>);
   lib.kernels.Add("Fill", "cpu", MakeKernel<FillKernel>).HostMemory("dims");
+  lib.schemas.Add("Empty(shape: int32) -> output: dtype", "dtype: type; init: bool = false")
+      .Stateful()
+      .Shape(EmptyShape)
+      .Cost(WrittenBytesCost);
+  lib.kernels.Add("Empty", "cpu", MakeKernel<EmptyKernel>).HostMemory("shape");
 }
 
 }  // namespace thalweg

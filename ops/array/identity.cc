@@ -1,7 +1,9 @@
 // Ops that pass values on, or nothing at all.
+#include "absl/strings/str_cat.h"
 #include "thalweg/graph/cost.h"
 #include "thalweg/graph/shape_context.h"
 #include "thalweg/ops/array/array_ops.h"
+#include "thalweg/ops/common/strided_copy.h"
 
 namespace thalweg {
 namespace {
@@ -11,6 +13,17 @@ class IdentityKernel : public Kernel {
  public:
   absl::Status Compute(KernelContext& ctx) override {
     for (int i = 0; i < ctx.num_outputs(); ++i) ctx.SetOutput(i, ctx.TakeInput(i));
+    return absl::OkStatus();
+  }
+};
+
+// A copy with a buffer of its own, which later writes to the input do not reach.
+class CopyKernel : public Kernel {
+ public:
+  absl::Status Compute(KernelContext& ctx) override {
+    const Tensor& in = ctx.input(0);
+    THALWEG_ASSIGN_OR_RETURN(Tensor * out, ctx.AllocateOutput(0, in.shape()));
+    StridedCopy(ctx, in.dtype(), {{in.num_elements(), 1, 1}}, in.raw(), out->mutable_raw());
     return absl::OkStatus();
   }
 };
@@ -38,10 +51,21 @@ void RegisterIdentityOps(OpLibrary& lib) {
       .Cost(NoCost);
   lib.schemas.Add("Snapshot(input: T) -> output: T", "T: type").Shape(UnchangedShape).Cost(NoCost);
   lib.schemas.Add("IdentityN(input: T) -> output: T", "T: list(type) >= 1").Shape(IdentityNShape).Cost(NoCost);
+  lib.schemas.Add("GuaranteeConst(input: T) -> output: T", "T: type").Stateful().Shape(UnchangedShape).Cost(NoCost);
+  lib.schemas.Add("DeepCopy(x: T) -> y: T", "T: type").Stateful().Shape(UnchangedShape).Cost(CopyCost);
+  for (const char* op : {"Copy", "CopyHost"}) {
+    lib.schemas
+        .Add(absl::StrCat(op, "(input: T) -> output: T"),
+             "T: type; tensor_name: string = \"\"; debug_ops_spec: list(string) = []")
+        .AllowsUninitializedInput()
+        .Shape(UnchangedShape)
+        .Cost(CopyCost);
+  }
   lib.schemas.Add("NoOp()").Shape(NoOutputs).Cost(NoCost).Role(OpRole::kNoOp);
-  for (const char* op : {"Identity", "StopGradient", "PreventGradient", "Snapshot", "IdentityN"}) {
+  for (const char* op : {"Identity", "StopGradient", "PreventGradient", "Snapshot", "IdentityN", "GuaranteeConst"}) {
     lib.kernels.Add(op, "cpu", MakeKernel<IdentityKernel>);
   }
+  for (const char* op : {"DeepCopy", "Copy", "CopyHost"}) lib.kernels.Add(op, "cpu", MakeKernel<CopyKernel>);
   lib.kernels.Add("NoOp", "cpu", MakeKernel<NoOpKernel>);
 }
 

@@ -1,4 +1,4 @@
-// Range: start, start + delta, ... up to limit.
+// Range: start, start + delta, ... up to limit. LinSpace: so many numbers from start to stop.
 #include <cmath>
 #include <limits>
 #include <optional>
@@ -139,6 +139,43 @@ void AddRangeKernel(OpLibrary& lib) {
       .HostMemory("delta");
 }
 
+// Evenly spaced; the last element is `stop` to the bit.
+template <typename T>
+class LinSpaceKernel : public Kernel {
+ public:
+  absl::Status Compute(KernelContext& ctx) override {
+    THALWEG_RETURN_IF_ERROR(RequireScalar(ctx.input(0), "start"));
+    THALWEG_RETURN_IF_ERROR(RequireScalar(ctx.input(1), "stop"));
+    THALWEG_ASSIGN_OR_RETURN(const int64_t count, IntScalarArg(ctx.input(2), "num"));
+    if (count <= 0) return absl::InvalidArgumentError(absl::StrCat("num is ", count, "; it must be positive"));
+    const T start = ctx.input(0).flat<T>()[0], stop = ctx.input(1).flat<T>()[0];
+    THALWEG_ASSIGN_OR_RETURN(Tensor * out, ctx.AllocateOutput(0, Shape::Of({count})));
+    T* values = out->mutable_flat<T>().data();
+    const T step = count > 1 ? (stop - start) / static_cast<T>(count - 1) : T(0);
+    ctx.ParallelFor(count, 1.0, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) values[i] = start + step * static_cast<T>(i);
+    });
+    if (count > 1) values[count - 1] = stop;
+    return absl::OkStatus();
+  }
+};
+
+absl::Status LinSpaceShape(ShapeContext& c) {
+  for (int i = 0; i < 3; ++i) THALWEG_RETURN_IF_ERROR(c.RequireScalar(i));
+  const std::optional<int64_t> count = c.input_int(2);
+  if (count && *count <= 0) return absl::InvalidArgumentError(absl::StrCat("num is ", *count, "; it must be positive"));
+  return SetOutputDims(c, {count ? *count : kUnknownDim});
+}
+
+template <typename T>
+void AddLinSpaceKernel(OpLibrary& lib) {
+  lib.kernels.Add("LinSpace", "cpu", MakeKernel<LinSpaceKernel<T>>)
+      .template Type<T>("T")
+      .HostMemory("start")
+      .HostMemory("stop")
+      .HostMemory("num");
+}
+
 }  // namespace
 
 void RegisterRange(OpLibrary& lib) {
@@ -153,6 +190,12 @@ void RegisterRange(OpLibrary& lib) {
   AddRangeKernel<bfloat16>(lib);
   AddRangeKernel<int32_t>(lib);
   AddRangeKernel<int64_t>(lib);
+  lib.schemas
+      .Add("LinSpace(start: T, stop: T, num: Tidx) -> output: T", "T: {bfloat16, half, float, double}; Tidx: {int32, int64} = int32")
+      .Shape(LinSpaceShape)
+      .Cost(WrittenBytesCost);
+  AddLinSpaceKernel<float>(lib);
+  AddLinSpaceKernel<double>(lib);
 }
 
 }  // namespace thalweg

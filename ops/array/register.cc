@@ -6,16 +6,20 @@ namespace thalweg {
 
 void RegisterArrayOps(OpLibrary& lib) {
   RegisterAssert(lib);
+  RegisterBitcast(lib);
   RegisterBroadcastShapeOps(lib);
   RegisterConcatOps(lib);
   RegisterConstantOps(lib);
   RegisterDepthSpaceOps(lib);
   RegisterDiagOps(lib);
+  RegisterDynamicStitchOps(lib);
   RegisterEnsureShape(lib);
   RegisterGatherNd(lib);
   RegisterGatherOps(lib);
   RegisterIdentityOps(lib);
+  RegisterInplaceOps(lib);
   RegisterMatrixDiagOps(lib);
+  RegisterMirrorPadOps(lib);
   RegisterOneHot(lib);
   RegisterPadOps(lib);
   RegisterPermutationOps(lib);
@@ -26,8 +30,10 @@ void RegisterArrayOps(OpLibrary& lib) {
   RegisterReverseSequence(lib);
   RegisterRoll(lib);
   RegisterScatterNdOps(lib);
+  RegisterSearchOps(lib);
   RegisterShapeOps(lib);
   RegisterSlice(lib);
+  RegisterSpaceBatchOps(lib);
   RegisterSplitOps(lib);
   RegisterStridedSlice(lib);
   RegisterTileOps(lib);

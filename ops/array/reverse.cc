@@ -1,4 +1,4 @@
-// ReverseV2: the order of elements turned round along some axes.
+// ReverseV2 and Reverse: the order of elements turned round along some axes, named by number or by a flag each.
 #include <optional>
 
 #include "absl/strings/str_cat.h"
@@ -23,6 +23,20 @@ absl::StatusOr<std::vector<bool>> ReversedDims(absl::Span<const int64_t> axes, i
   return reversed;
 }
 
+// Requires an input with elements.
+absl::Status CopyReversed(KernelContext& ctx, const Tensor& in, const std::vector<bool>& reversed) {
+  THALWEG_ASSIGN_OR_RETURN(Tensor * out, ctx.AllocateOutput(0, in.shape()));
+  const Dims strides = RowMajorStrides(in.shape());
+  int64_t offset = 0;
+  CopyDims dims;
+  for (int i = 0; i < in.rank(); ++i) {
+    if (reversed[i]) offset += (in.dim(i) - 1) * strides[i];
+    dims.push_back({in.dim(i), reversed[i] ? -strides[i] : strides[i], strides[i]});
+  }
+  StridedCopy(ctx, in.dtype(), std::move(dims), ElementAt(in, offset), out->mutable_raw());
+  return absl::OkStatus();
+}
+
 class ReverseKernel : public Kernel {
  public:
   absl::Status Compute(KernelContext& ctx) override {
@@ -37,18 +51,40 @@ class ReverseKernel : public Kernel {
       ctx.SetOutput(0, ctx.TakeInput(0));
       return absl::OkStatus();
     }
-    THALWEG_ASSIGN_OR_RETURN(Tensor * out, ctx.AllocateOutput(0, in.shape()));
-    const Dims strides = RowMajorStrides(in.shape());
-    int64_t offset = 0;
-    CopyDims dims;
-    for (int i = 0; i < in.rank(); ++i) {
-      if (reversed[i]) offset += (in.dim(i) - 1) * strides[i];
-      dims.push_back({in.dim(i), reversed[i] ? -strides[i] : strides[i], strides[i]});
-    }
-    StridedCopy(ctx, in.dtype(), std::move(dims), ElementAt(in, offset), out->mutable_raw());
-    return absl::OkStatus();
+    return CopyReversed(ctx, in, reversed);
   }
 };
+
+// One flag per dimension.
+class ReverseFlagsKernel : public Kernel {
+ public:
+  absl::Status Compute(KernelContext& ctx) override {
+    const Tensor& in = ctx.input(0);
+    const Tensor& flags = ctx.input(1);
+    if (flags.rank() != 1) {
+      return absl::InvalidArgumentError(absl::StrCat("dims must be a vector, but its shape is ", flags.shape().ToString()));
+    }
+    if (in.rank() == 0) {  // whatever the flags say (L21)
+      ctx.SetOutput(0, ctx.TakeInput(0));
+      return absl::OkStatus();
+    }
+    if (flags.dim(0) != in.rank()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("dims must have a flag for each of ", in.rank(), " dimensions, but has ", flags.dim(0)));
+    }
+    if (in.dim(0) == 0) {  // L22
+      return absl::InvalidArgumentError(absl::StrCat("the first dimension must not be 0, but the shape is ", in.shape().ToString()));
+    }
+    const absl::Span<const bool> values = flags.flat<bool>();
+    if (in.num_elements() == 0) return ctx.AllocateOutput(0, in.shape()).status();
+    return CopyReversed(ctx, in, std::vector<bool>(values.begin(), values.end()));
+  }
+};
+
+absl::Status ReverseFlagsShape(ShapeContext& c) {
+  THALWEG_RETURN_IF_ERROR(c.RequireRank(1, 1));
+  return UnchangedShape(c);
+}
 
 absl::Status ReverseShape(ShapeContext& c) {
   THALWEG_RETURN_IF_ERROR(c.RequireRank(1, 1));
@@ -74,6 +110,13 @@ void RegisterReverse(OpLibrary& lib) {
       .Shape(ReverseShape)
       .Cost(MovedBytesCost);
   lib.kernels.Add("ReverseV2", "cpu", MakeKernel<ReverseKernel>).HostMemory("axis");
+  lib.schemas
+      .Add("Reverse(tensor: T, dims: bool) -> output: T",
+           "T: {uint8, int8, uint16, int16, uint32, int32, uint64, int64, bool, bfloat16, half, float, double, complex64, "
+           "complex128, string}")
+      .Shape(ReverseFlagsShape)
+      .Cost(MovedBytesCost);
+  lib.kernels.Add("Reverse", "cpu", MakeKernel<ReverseFlagsKernel>).HostMemory("dims");
 }
 
 }  // namespace thalweg

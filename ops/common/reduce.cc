@@ -140,7 +140,12 @@ ReduceKernel::ReduceKernel(const ReduceDef& def, const KernelNode& node)
 
 absl::Status ReduceKernel::Compute(KernelContext& ctx) {
   THALWEG_ASSIGN_OR_RETURN(const Axes axes, ReadAxes(ctx, 1));
-  THALWEG_ASSIGN_OR_RETURN(const ReductionPlan plan, ReductionPlan::Make(ctx.input(0).shape(), axes, keep_dims_));
+  return ReduceOver(ctx, axes, keep_dims_);
+}
+
+absl::Status ReduceKernel::ReduceOver(KernelContext& ctx, absl::Span<const int64_t> axes, bool keep_dims) const {
+  THALWEG_ASSIGN_OR_RETURN(ReductionPlan plan, ReductionPlan::Make(ctx.input(0).shape(), axes, keep_dims));
+  if (def_.maps_elements) plan.ReduceSingleElements();
   if (plan.reduced().empty()) {
     ctx.SetOutput(0, ctx.TakeInput(0).AliasedAs(ctx.output_dtype(0), plan.output()));
     return absl::OkStatus();

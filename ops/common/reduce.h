@@ -39,6 +39,10 @@ class ReductionPlan {
 
   // InvalidArgument for an axis out of range or given twice.
   static absl::StatusOr<ReductionPlan> Make(const Shape& input, absl::Span<const int64_t> axes, bool keep_dims);
+  // If nothing is reduced, says instead that every output is made of one element, which loops can work on.
+  void ReduceSingleElements() {
+    if (reduced_.empty()) reduced_.push_back({1, 1});
+  }
 
   const Shape& output() const { return output_; }
   const Dimensions& kept() const { return kept_; }        // outermost first
@@ -54,12 +58,13 @@ class ReductionPlan {
 };
 
 // Loops over elements of one computing type. Accumulators are trivially copyable, `accumulator_bytes` each, at most 16.
-// A reduction of one element is that element.
+// A reduction of one element is that element, unless `maps_elements`.
 struct ReduceDef {
   DType input_type = DType::kInvalid;
   DType output_type = DType::kInvalid;
   int64_t accumulator_bytes = 0;
   double nanos_per_element = 0.3;
+  bool maps_elements = false;  // what is folded is a function of each element
   void (*init)(void* accumulators, int64_t n) = nullptr;
   // Folds in[k * stride] into accumulator k, for k in [0, n).
   void (*fold_columns)(const void* in, int64_t stride, void* accumulators, int64_t n) = nullptr;
@@ -76,6 +81,8 @@ class ReduceKernel final : public Kernel {
   // Both must outlive the kernel.
   ReduceKernel(const ReduceDef& def, const KernelNode& node);
   absl::Status Compute(KernelContext& ctx) override;
+  // The same over other axes, for ops that say them in their own way.
+  absl::Status ReduceOver(KernelContext& ctx, absl::Span<const int64_t> axes, bool keep_dims) const;
 
  private:
   struct Job;

@@ -6,6 +6,8 @@
 //     template <typename A> static A Fold(A accumulator, A x);             associative; A is also a vector of accumulators
 //     template <typename T, typename A> static T Finish(A sum, int64_t n); the result of n elements
 //   };
+// An op may also have
+//     template <typename A> static A Map(A x);                             what is folded in place of element x
 //   RegisterReduction<SumOp>(lib, "Sum", FloatTypes());
 #pragma once
 
@@ -24,6 +26,15 @@ namespace reduce_internal {
 template <typename Op, typename T>
 using AccumulatorOf = typename Op::template Accumulator<T>;
 
+template <typename Op, typename A>
+concept MapsElements = requires(A x) { Op::template Map<A>(x); };
+
+template <typename Op, typename A>
+THALWEG_INLINE A Mapped(A x) {
+  if constexpr (MapsElements<Op, A>) return Op::template Map<A>(x);
+  else return x;
+}
+
 template <typename Op, typename T>
 void Init(void* accumulators, int64_t n) {
   using A = AccumulatorOf<Op, T>;
@@ -38,9 +49,9 @@ THALWEG_CLONES void FoldColumns(const void* in, int64_t stride, void* accumulato
   A* a = static_cast<A*>(accumulators);
   if (stride == 1) {
 #pragma GCC ivdep
-    for (int64_t k = 0; k < n; ++k) a[k] = Op::template Fold<A>(a[k], static_cast<A>(x[k]));
+    for (int64_t k = 0; k < n; ++k) a[k] = Op::template Fold<A>(a[k], Mapped<Op>(static_cast<A>(x[k])));
   } else {
-    for (int64_t k = 0; k < n; ++k) a[k] = Op::template Fold<A>(a[k], static_cast<A>(x[k * stride]));
+    for (int64_t k = 0; k < n; ++k) a[k] = Op::template Fold<A>(a[k], Mapped<Op>(static_cast<A>(x[k * stride])));
   }
 }
 
@@ -74,14 +85,14 @@ THALWEG_CLONES void FoldRow(const void* in, int64_t n, void* accumulator) {
         for (int v = 0; v < kVectors; ++v) {
           Elements loaded;
           std::memcpy(&loaded, x + k + v * kLanes, sizeof(loaded));
-          sums[v] = Op::template Fold<V>(sums[v], __builtin_convertvector(loaded, V));
+          sums[v] = Op::template Fold<V>(sums[v], Mapped<Op>(__builtin_convertvector(loaded, V)));
         }
       }
       V sum = Op::template Fold<V>(Op::template Fold<V>(sums[0], sums[1]), Op::template Fold<V>(sums[2], sums[3]));
       for (int lane = 0; lane < kLanes; ++lane) result = Op::template Fold<A>(result, sum[lane]);
     }
   }
-  for (; k < n; ++k) result = Op::template Fold<A>(result, static_cast<A>(x[k]));
+  for (; k < n; ++k) result = Op::template Fold<A>(result, Mapped<Op>(static_cast<A>(x[k])));
   *static_cast<A*>(accumulator) = result;
 }
 
@@ -105,6 +116,7 @@ template <typename Op, typename T>
 inline constexpr ReduceDef kDef = {.input_type = DTypeOf<T>::value,
                                    .output_type = DTypeOf<T>::value,
                                    .accumulator_bytes = sizeof(AccumulatorOf<Op, T>),
+                                   .maps_elements = MapsElements<Op, AccumulatorOf<Op, T>>,
                                    .init = &Init<Op, T>,
                                    .fold_columns = &FoldColumns<Op, T>,
                                    .fold_row = &FoldRow<Op, T>,

@@ -212,7 +212,7 @@ void StridedCopy(KernelContext& ctx, DType dtype, CopyDims dims, const void* src
   if (dims.empty()) dims.push_back({1, 1, 1});
   const char* from = static_cast<const char*>(src);
   char* to = static_cast<char*>(dst);
-  int64_t cell_bytes = ElementBytes(dtype);
+  int64_t cell_bytes = static_cast<int64_t>(ElementBytes(dtype));
   for (CopyDim& d : dims) {
     d.src_stride *= cell_bytes;
     d.dst_stride *= cell_bytes;

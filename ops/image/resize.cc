@@ -9,7 +9,7 @@
 #include "thalweg/graph/shape_context.h"
 #include "thalweg/ops/common/computing_tensor.h"
 #include "thalweg/ops/common/target_clones.h"
-#include "thalweg/ops/image/register.h"
+#include "thalweg/ops/image/image_ops.h"
 #include "thalweg/ops/step_services.h"
 
 namespace thalweg {
@@ -220,7 +220,7 @@ void AddBilinear(OpLibrary& lib) {
 
 }  // namespace
 
-void RegisterImageOps(OpLibrary& lib) {
+void RegisterResizeOps(OpLibrary& lib) {
   lib.schemas
       .Add("ResizeBilinear(images: T, size: int32) -> resized_images: float",
            "T: {int8, uint8, int16, uint16, int32, int64, bfloat16, half, float, double}; align_corners: bool = false; "

@@ -1,4 +1,4 @@
-// MatMul, _FusedMatMul, BatchMatMul, BatchMatMulV2.
+// MatMul, _FusedMatMul, BatchMatMul, BatchMatMulV2, BatchMatMulV3.
 #include <algorithm>
 #include <complex>
 #include <memory>
@@ -13,7 +13,8 @@
 #include "thalweg/ops/common/epilogue.h"
 #include "thalweg/ops/common/first_error.h"
 #include "thalweg/ops/common/gemm.h"
-#include "thalweg/ops/linalg/register.h"
+#include "thalweg/ops/linalg/batch_gemm.h"
+#include "thalweg/ops/linalg/linalg_ops.h"
 #include "thalweg/ops/step_services.h"
 
 namespace thalweg {
@@ -142,7 +143,7 @@ class BatchIndex {
     }
   }
 
-  int64_t operator[](int64_t output_index) const {
+  int64_t operator()(int64_t output_index) const {
     if (same_) return output_index;
     int64_t index = 0;
     for (int i = static_cast<int>(dims_.size()) - 1; i >= 0; --i) {
@@ -211,21 +212,7 @@ class BatchMatMulKernel final : public Kernel {
         MakeGemm<T>(sizes, adjoints_, static_cast<const T*>(x.raw()), static_cast<const T*>(y.raw()), out);
     gemm.conjugate_a = adjoints_.a;
     gemm.conjugate_b = adjoints_.b;
-    const int threads = ctx.step().num_threads();
-    const GemmTiles tiles = TileGemm(sizes.m, sizes.n, sizes.k, batch >= threads ? 1 : threads);
-    FirstError error;
-    ctx.ParallelFor(batch * tiles.count(), GemmNanos(DTypeOf<T>::value, tiles.rows, tiles.cols, sizes.k),
-                    [&](int64_t begin, int64_t end) {
-                      for (int64_t i = begin; i < end && !ctx.step().cancelled(); ++i) {
-                        const int64_t index = i / tiles.count();
-                        GemmArgs<T> one = gemm;
-                        one.a += x_index[index] * sizes.m * sizes.k;
-                        one.b += y_index[index] * sizes.k * sizes.n;
-                        one.c += index * sizes.m * sizes.n;
-                        error.Update(GemmTile(one, tiles, i % tiles.count()));
-                      }
-                    });
-    return error.status();
+    return BatchGemm(ctx, gemm, batch, x_index, y_index);
   }
 
   Transposes adjoints_;
@@ -310,9 +297,37 @@ void AddBatchMatMuls(OpLibrary& lib) {
   AddBatchMatMul<kBroadcast, std::complex<double>, std::complex<double>>(lib);
 }
 
+// One type throughout; V3 states it three times.
+template <typename T, typename Storage>
+void AddBatchMatMulV3(OpLibrary& lib) {
+  lib.kernels.Add("BatchMatMulV3", "cpu", MakeFallibleKernel<BatchMatMulKernel<T, true>>)
+      .template Type<Storage>("Ta")
+      .template Type<Storage>("Tb")
+      .template Type<Storage>("Tout");
+}
+
+void RegisterBatchMatMulV3(OpLibrary& lib) {
+  lib.schemas
+      .Add("BatchMatMulV3(x: Ta, y: Tb) -> output: Tout",
+           "Ta: {bfloat16, half, float, double, uint8, int8, int16, int32, int64, complex64, complex128}; "
+           "Tb: {bfloat16, half, float, double, uint8, int8, int16, int32, int64, complex64, complex128}; "
+           "Tout: {bfloat16, half, float, double, int16, int32, int64, complex64, complex128}; "
+           "adj_x: bool = false; adj_y: bool = false; grad_x: bool = false; grad_y: bool = false")
+      .Shape(BatchMatMulShape<true>)
+      .Cost(MatMulCost);
+  AddBatchMatMulV3<float, float>(lib);
+  AddBatchMatMulV3<float, bfloat16>(lib);
+  AddBatchMatMulV3<double, double>(lib);
+  AddBatchMatMulV3<int16_t, int16_t>(lib);
+  AddBatchMatMulV3<int32_t, int32_t>(lib);
+  AddBatchMatMulV3<int64_t, int64_t>(lib);
+  AddBatchMatMulV3<std::complex<float>, std::complex<float>>(lib);
+  AddBatchMatMulV3<std::complex<double>, std::complex<double>>(lib);
+}
+
 }  // namespace
 
-void RegisterLinalgOps(OpLibrary& lib) {
+void RegisterMatMulOps(OpLibrary& lib) {
   lib.schemas
       .Add("MatMul(a: T, b: T) -> product: T",
            "transpose_a: bool = false; transpose_b: bool = false; "
@@ -352,6 +367,7 @@ void RegisterLinalgOps(OpLibrary& lib) {
       .Cost(MatMulCost);
   AddBatchMatMuls<true>(lib);
   AddBatchMatMul<true, int16_t, int16_t>(lib);
+  RegisterBatchMatMulV3(lib);
 }
 
 }  // namespace thalweg

@@ -24,6 +24,8 @@ void RegisterMathOps(OpLibrary& lib) {
   math::RegisterBitwiseOps(lib);
   math::RegisterComplexOps(lib);
   math::RegisterGuardedOps(lib);
+  math::RegisterClipOp(lib);
+  math::RegisterSpecialOps(lib);
   math::RegisterCastOp(lib);
   math::RegisterSelectOps(lib);
   math::RegisterLikeOps(lib);

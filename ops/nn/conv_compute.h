@@ -54,6 +54,11 @@ template <typename T>
 absl::Status PatchConvolution(KernelContext& ctx, const onednn::ConvProblem& problem, const T* in, const T* filter,
                               const Epilogue<T>& epilogue, T* out);
 
+// The patches of output positions [begin, end) of one channels-last image, each with FilterTaps() * in_channels elements. For
+// float and double, and ungrouped problems.
+template <typename T>
+void ReadPatches(const onednn::ConvProblem& problem, const T* image, int64_t begin, int64_t end, T* patches);
+
 // Depthwise convolutions with as many output as input channels, for float and double.
 template <typename T>
 void DepthwiseConvolution(KernelContext& ctx, const onednn::ConvProblem& problem, const T* in, const T* filter,

@@ -128,6 +128,14 @@ absl::Status PatchConvolution(KernelContext& ctx, const ConvProblem& p, const T*
   return error.status();
 }
 
+template <typename T>
+void ReadPatches(const ConvProblem& p, const T* image, int64_t begin, int64_t end, T* patches) {
+  const PatchReader<T> reader(p, image, 0);
+  for (int64_t position = begin; position < end; ++position) patches = reader.Read(position, patches);
+}
+
+template void ReadPatches<float>(const ConvProblem&, const float*, int64_t, int64_t, float*);
+template void ReadPatches<double>(const ConvProblem&, const double*, int64_t, int64_t, double*);
 template absl::Status PatchConvolution<float>(KernelContext&, const ConvProblem&, const float*, const float*,
                                               const Epilogue<float>&, float*);
 template absl::Status PatchConvolution<double>(KernelContext&, const ConvProblem&, const double*, const double*,

@@ -9,6 +9,9 @@ void RegisterNnOps(OpLibrary& lib) {
   RegisterBiasOps(lib);
   RegisterConvOps(lib);
   RegisterConvBackpropOps(lib);
+  RegisterConvBackpropFilterOps(lib);
+  RegisterCrossEntropyOps(lib);
+  RegisterFakeQuantOps(lib);
   RegisterLrnOps(lib);
   RegisterPoolOps(lib);
   RegisterSoftmaxOps(lib);

@@ -10,6 +10,7 @@
 #include "thalweg/ops/common/target_clones.h"
 #include "thalweg/ops/common/vector_math.h"
 #include "thalweg/ops/nn/nn_ops.h"
+#include "thalweg/ops/nn/softmax_row.h"
 
 namespace thalweg {
 namespace {
@@ -67,12 +68,6 @@ THALWEG_CLONES void Shift(const T* in, T shift, T log_sum, int64_t n, T* out) {
 // One row; `out` may be `in`. A row with NaN, with +inf, or of -inf only becomes NaN: the shifted elements hold inf -
 // inf.
 template <typename T>
-void SoftmaxRow(const T* in, int64_t n, T* out) {
-  const T sum = ExpShifted(in, Largest(in, n), n, out);
-  Scale(T(1) / sum, n, out);
-}
-
-template <typename T>
 void LogSoftmaxRow(const T* in, int64_t n, T* scratch, T* out) {
   const T largest = Largest(in, n);
   const T sum = ExpShifted(in, largest, n, scratch);
@@ -111,7 +106,7 @@ class SoftmaxKernel final : public Kernel {
     ctx.ParallelFor(elements / columns, 2.0 * static_cast<double>(columns), [&](int64_t begin, int64_t end) {
       for (int64_t r = begin; r < end; ++r) {
         if constexpr (kLog) LogSoftmaxRow(in + r * columns, columns, out + r * columns, out + r * columns);
-        else SoftmaxRow(in + r * columns, columns, out + r * columns);
+        else SoftmaxOfRow(in + r * columns, columns, out + r * columns);
       }
     });
   }
@@ -123,6 +118,17 @@ absl::Status SoftmaxShape(ShapeContext& c) {
 }
 
 }  // namespace
+
+template <typename T>
+RowSoftmax<T> SoftmaxOfRow(const T* in, int64_t n, T* out) {
+  const T largest = Largest(in, n);
+  const T sum = ExpShifted(in, largest, n, out);
+  Scale(T(1) / sum, n, out);
+  return {largest, std::log(sum)};
+}
+
+template RowSoftmax<float> SoftmaxOfRow<float>(const float*, int64_t, float*);
+template RowSoftmax<double> SoftmaxOfRow<double>(const double*, int64_t, double*);
 
 void RegisterSoftmaxOps(OpLibrary& lib) {
   lib.schemas.Add("Softmax(logits: T) -> softmax: T", "T: {half, bfloat16, float, double}")

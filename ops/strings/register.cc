@@ -8,6 +8,7 @@ void RegisterStringOps(OpLibrary& lib) {
   strings::RegisterAsString(lib);
   strings::RegisterBase64Ops(lib);
   strings::RegisterDecodeRawOps(lib);
+  strings::RegisterHashOps(lib);
   strings::RegisterJoinOps(lib);
   strings::RegisterRegexOps(lib);
   strings::RegisterSplitOps(lib);

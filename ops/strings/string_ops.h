@@ -8,6 +8,7 @@ namespace thalweg::strings {
 void RegisterAsString(OpLibrary& lib);
 void RegisterBase64Ops(OpLibrary& lib);
 void RegisterDecodeRawOps(OpLibrary& lib);
+void RegisterHashOps(OpLibrary& lib);
 void RegisterJoinOps(OpLibrary& lib);    // StringJoin, ReduceJoin, UnsortedSegmentJoin
 void RegisterRegexOps(OpLibrary& lib);
 void RegisterSplitOps(OpLibrary& lib);   // StringSplit, StringSplitV2
