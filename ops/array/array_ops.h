@@ -29,7 +29,7 @@ void RegisterReshapeOps(OpLibrary& lib);
 void RegisterReverse(OpLibrary& lib);
 void RegisterReverseSequence(OpLibrary& lib);
 void RegisterRoll(OpLibrary& lib);
-void RegisterScatterNdOps(OpLibrary& lib);
+void RegisterTensorScatterOps(OpLibrary& lib);
 void RegisterSearchOps(OpLibrary& lib);
 void RegisterShapeOps(OpLibrary& lib);
 void RegisterSlice(OpLibrary& lib);

@@ -29,7 +29,7 @@ void RegisterArrayOps(OpLibrary& lib) {
   RegisterReverse(lib);
   RegisterReverseSequence(lib);
   RegisterRoll(lib);
-  RegisterScatterNdOps(lib);
+  RegisterTensorScatterOps(lib);
   RegisterSearchOps(lib);
   RegisterShapeOps(lib);
   RegisterSlice(lib);

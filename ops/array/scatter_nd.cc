@@ -248,7 +248,7 @@ void RegisterTensorScatter(OpLibrary& lib, absl::string_view op) {
 
 }  // namespace
 
-void RegisterScatterNdOps(OpLibrary& lib) {
+void RegisterTensorScatterOps(OpLibrary& lib) {
   lib.schemas
       .Add("ScatterNd(indices: Tindices, updates: T, shape: Tindices) -> output: T",
            "T: type; Tindices: {int16, int32, int64}; bad_indices_policy: string = \"\"")
