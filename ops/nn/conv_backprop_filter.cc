@@ -29,6 +29,7 @@ class ConvBackpropFilterKernel final : public Kernel {
  public:
   static absl::StatusOr<std::unique_ptr<Kernel>> Create(const KernelInit& init) {
     THALWEG_ASSIGN_OR_RETURN(WindowAttrs window, ParseWindowAttrs(init.node().node_attrs(), 2));
+    THALWEG_RETURN_IF_ERROR(CheckConvWindow(window));
     for (const WindowDim& dim : window.dims) {
       if (dim.dilation == 1) continue;
       return absl::InvalidArgumentError(absl::StrCat("Conv2DBackpropFilter does not support dilations; one is ", dim.dilation));
@@ -111,12 +112,12 @@ class ConvBackpropFilterKernel final : public Kernel {
 };
 
 absl::Status BackpropFilterShape(ShapeContext& c) {
-  THALWEG_ASSIGN_OR_RETURN(const WindowAttrs window, ParseWindowAttrs(c.attrs(), 2));
-  THALWEG_RETURN_IF_ERROR(c.RequireRank(0, window.rank()));
+  // Strides and padding do not matter to the shape, so what is wrong with them is for the kernel to say.
+  THALWEG_RETURN_IF_ERROR(c.RequireRank(0, 4));
   THALWEG_RETURN_IF_ERROR(c.RequireRank(1, 1));
-  THALWEG_RETURN_IF_ERROR(c.RequireRank(2, window.rank()));
+  THALWEG_RETURN_IF_ERROR(c.RequireRank(2, 4));
   THALWEG_ASSIGN_OR_RETURN(PartialShape filter, c.input_as_shape(1));
-  if (!filter.has_rank()) filter = PartialShape::UnknownOfRank(window.rank());
+  if (!filter.has_rank()) filter = PartialShape::UnknownOfRank(4);
   c.set_output(0, std::move(filter));
   return absl::OkStatus();
 }
