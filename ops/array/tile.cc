@@ -123,10 +123,10 @@ absl::Status BroadcastToShape(ShapeContext& c) {
     for (int i = 0; i < in.rank(); ++i) {
       const int64_t from = in.dim(i);
       const int64_t to = out.dim(i + missing);
-      if (IsKnownDim(from) && from != 1 && IsKnownDim(to) && from != to) {
+      if (IsKnownDim(from) && from > 1 && IsKnownDim(to) && from != to) {
         return CannotBroadcast(in.ToString(), out.ToString());
       }
-      if (!IsKnownDim(to) && IsKnownDim(from) && from != 1) out.set_dim(i + missing, from);
+      if (!IsKnownDim(to) && IsKnownDim(from) && from > 1) out.set_dim(i + missing, from);
     }
   }
   c.set_output(0, std::move(out));

@@ -72,13 +72,11 @@ absl::Status ConvShape(ShapeContext& c, ConvKind kind, int spatial) {
   if (IsKnownDim(in) && IsKnownDim(filter_in) && IsKnownDim(filter_out)) {
     THALWEG_RETURN_IF_ERROR(FitChannels(kind, in, filter_in, filter_out, filter.ToString()).status());
   }
-  Dims dims(window.rank(), kUnknownDim);
+  Dims dims(window.rank());
   dims[0] = input.dim(0);
   THALWEG_ASSIGN_OR_RETURN(dims[window.channel_dim()], OutputChannels(kind, filter, spatial));
   for (int i = 0; i < spatial; ++i) {
     const int d = window.spatial_dim(i);
-    // Dilations of Conv3D are the kernel's to refuse, unless nothing is left to compute.
-    if (spatial == 3 && window.dims[i].dilation > 1) continue;
     THALWEG_ASSIGN_OR_RETURN(dims[d], WindowedDim(input.dim(d), filter.dim(i), window.dims[i], window.padding));
   }
   PartialShape out = PartialShape::OfDims(std::move(dims));
