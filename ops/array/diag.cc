@@ -13,15 +13,11 @@
 namespace thalweg {
 namespace {
 
-absl::Status IsScalar(absl::string_view name) {
-  return absl::InvalidArgumentError(absl::StrCat(name, " must have at least rank 1, but it is a scalar"));
-}
-
 class DiagKernel : public Kernel {
  public:
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& in = ctx.input(0);
-    if (in.rank() == 0) return IsScalar("diagonal");
+    if (in.rank() == 0) return absl::InvalidArgumentError("diagonal must have at least rank 1, but it is a scalar");
     Dims dims(in.shape().dims().begin(), in.shape().dims().end());
     dims.insert(dims.end(), in.shape().dims().begin(), in.shape().dims().end());
     THALWEG_ASSIGN_OR_RETURN(const Shape shape, Shape::Make(dims));
@@ -41,8 +37,7 @@ class DiagPartKernel : public Kernel {
  public:
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& in = ctx.input(0);
-    const absl::Span<const int64_t> dims = in.shape().dims();
-    if (dims.empty()) return IsScalar("input");
+    const absl::Span<const int64_t> dims = in.shape().dims();  // none is its own diagonal
     const size_t half = dims.size() / 2;
     if (dims.size() % 2 != 0 || dims.first(half) != dims.last(half)) return NoSquare(in.shape().ToString());
     THALWEG_ASSIGN_OR_RETURN(const Shape shape, Shape::Make(dims.first(half)));
@@ -62,7 +57,6 @@ absl::Status DiagShape(ShapeContext& c) {
 }
 
 absl::Status DiagPartShape(ShapeContext& c) {
-  THALWEG_RETURN_IF_ERROR(c.RequireRankAtLeast(0, 1));
   const PartialShape& in = c.input(0);
   if (!in.has_rank()) return absl::OkStatus();
   if (in.rank() % 2 != 0) return NoSquare(in.ToString());

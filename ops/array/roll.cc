@@ -22,7 +22,7 @@ absl::StatusOr<Dims> ShiftPerDim(const Shape& shape, const Dims& shifts, const D
     THALWEG_ASSIGN_OR_RETURN(const int d, NormalizeAxis(axes[i], shape.rank()));
     const int64_t size = shape.dim(d);
     if (size == 0) continue;
-    int64_t by = shifts[i] % size;
+    int64_t by = static_cast<int32_t>(shifts[i]) % size;  // TensorFlow keeps 32 bits
     if (by < 0) by += size;
     shift[d] = by < size - shift[d] ? shift[d] + by : shift[d] - (size - by);
   }

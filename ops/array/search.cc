@@ -98,6 +98,7 @@ class UnravelIndexKernel : public Kernel {
     }
     THALWEG_ASSIGN_OR_RETURN(const Shape dims, ShapeArg(ctx.input(1), "dims"));
     const int64_t count = indices.num_elements();
+    if (count == 0) return absl::InvalidArgumentError("there must be at least one index");
     Dims out_dims = {dims.rank()};
     if (indices.rank() == 1) out_dims.push_back(count);
     THALWEG_ASSIGN_OR_RETURN(const Shape shape, Shape::Make(out_dims));

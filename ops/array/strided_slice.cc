@@ -138,6 +138,18 @@ class StridedSliceGradKernel : public Kernel {
   const StridedSliceMasks masks_;
 };
 
+// Source strides of a value that is broadcast to a slice: `dims` has one entry per dimension of the whole, the value's
+// dimensions line up with the slice's from the right.
+void SpreadValue(const Shape& value, const StridedSlicePlan& plan, CopyDims* dims) {
+  const Dims strides = RowMajorStrides(value);
+  const int missing = static_cast<int>(plan.output_dims.size()) - value.rank();
+  for (CopyDim& d : *dims) d.src_stride = 0;
+  for (size_t o = 0; o < plan.output_dims.size(); ++o) {
+    const int at = static_cast<int>(o) - missing;
+    if (plan.output_dims[o] >= 0 && at >= 0 && value.dim(at) > 1) (*dims)[plan.output_dims[o]].src_stride = strides[at];
+  }
+}
+
 // A copy of the input, with other values in a slice of it.
 class StridedSliceUpdateKernel : public Kernel {
  public:
@@ -148,9 +160,11 @@ class StridedSliceUpdateKernel : public Kernel {
     THALWEG_ASSIGN_OR_RETURN(const StridedSlicePlan plan, PlanOf(ctx, shape.dims(), masks_));
     THALWEG_ASSIGN_OR_RETURN(const Shape slice, Shape::Make(plan.OutputDims()));
     const Tensor& value = ctx.input(4);
-    if (value.shape() != slice && value.rank() != 0) {
+    absl::StatusOr<Shape> broadcast = BroadcastShapes(value.shape(), slice);
+    if (!broadcast.ok() || *broadcast != slice) {
       return absl::InvalidArgumentError(absl::StrCat("value has shape ", value.shape().ToString(),
-                                                     ", but the slice that it replaces has shape ", slice.ToString()));
+                                                     ", which does not broadcast to the slice that it replaces, of shape ",
+                                                     slice.ToString()));
     }
     const void* before = ctx.input(0).raw();
     THALWEG_ASSIGN_OR_RETURN(Tensor * out, ctx.ForwardOrAllocateOutput({0}, 0, shape));
@@ -160,9 +174,7 @@ class StridedSliceUpdateKernel : public Kernel {
     if (slice.num_elements() == 0) return absl::OkStatus();
     CopyDims dims;
     const int64_t offset = SliceDims(plan, shape, slice.num_elements(), false, &dims);
-    if (value.rank() == 0) {
-      for (CopyDim& d : dims) d.src_stride = 0;
-    }
+    if (value.shape() != slice) SpreadValue(value.shape(), plan, &dims);
     StridedCopy(ctx, value.dtype(), std::move(dims), value.raw(), MutableElementAt(*out, offset));
     return absl::OkStatus();
   }

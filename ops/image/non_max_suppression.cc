@@ -49,7 +49,7 @@ bool Rescore(const Selection& selected, const Limits& limits, absl::FunctionRef<
   for (size_t j = selected.indices.size(); j-- > candidate->compared;) {
     const float similarity = overlap(candidate->box, selected.indices[j]);
     if (!soft && similarity > limits.overlap) return false;
-    candidate->score *= similarity <= limits.overlap ? std::exp(scale * similarity * similarity) : 0.0f;
+    candidate->score *= std::exp(scale * similarity * similarity);  // 1 unless soft
     if (candidate->score <= limits.score) break;
   }
   candidate->compared = selected.indices.size();

@@ -202,7 +202,8 @@ double HurwitzZeta(double s, double q) {
   if (std::isnan(s) || std::isnan(q) || s < 1) return kNaN;
   if (s == 1) return kInfinity;
   if (q <= 0) {
-    if (q == std::floor(q)) return kInfinity;
+    // At its poles the function is infinite, but only even exponents say with which sign.
+    if (q == std::floor(q)) return s == std::floor(s) && std::fmod(s, 2) == 0 ? kInfinity : kNaN;
     if (s != std::floor(s)) return kNaN;
   }
   // The first terms one by one, the rest by Euler and Maclaurin.
@@ -235,8 +236,8 @@ double Polygamma(double n, double x) {
 }
 
 double RegularizedGammaP(double a, double x) {
+  if (x == 0) return std::isnan(a) ? kNaN : 0;  // before a is looked at, as in TensorFlow
   if (!(x >= 0) || !(a > 0)) return kNaN;
-  if (x == 0) return 0;
   if (std::isinf(a)) return std::isinf(x) ? kNaN : 0;
   if (std::isinf(x)) return 1;
   return x > 1 && x > a ? 1 - GammaFraction(a, x) : GammaSeries(a, x);
@@ -261,7 +262,7 @@ double RegularizedBeta(double a, double b, double x) {
 double InverseErf(double y) {
   const double a = std::fabs(y);
   if (!(a <= 1)) return kNaN;
-  if (a == 1) return std::copysign(kInfinity, y);
+  if ((a + 1) / 2 == 1) return std::copysign(kInfinity, y);  // also where only this sum is 1, as in TensorFlow
   if (a < 1e-8) return y * std::sqrt(kPi) / 2;
   return std::copysign(InverseErfc(1 - a), y);
 }
@@ -338,9 +339,9 @@ double Spence(double x) {
 }
 
 double ExponentialIntegral(double x) {
-  if (std::isnan(x)) return kNaN;
+  if (!(x >= 0)) return kNaN;
   if (x == 0) return -kInfinity;
-  if (std::isinf(x)) return x > 0 ? kInfinity : 0;
+  if (std::isinf(x)) return kInfinity;
   return std::expint(x);
 }
 

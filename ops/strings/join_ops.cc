@@ -166,7 +166,10 @@ absl::Status ReduceJoinShape(ShapeContext& c) {
 // segment_ids names the output of each leading coordinate of the inputs.
 absl::Status CheckSegments(const Shape& inputs, const Shape& ids) {
   const int rank = ids.rank();
-  if (rank <= inputs.rank() && std::equal(ids.dims().begin(), ids.dims().end(), inputs.dims().begin())) return absl::OkStatus();
+  if (rank > inputs.rank()) {
+    return absl::OutOfRangeError(absl::StrCat("segment_ids of shape ", ids.ToString(), " has more dimensions than inputs of shape ", inputs.ToString()));
+  }
+  if (std::equal(ids.dims().begin(), ids.dims().end(), inputs.dims().begin())) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("the shape of segment_ids, ", ids.ToString(),
                                                  ", must be a prefix of the shape of inputs, ", inputs.ToString()));
 }

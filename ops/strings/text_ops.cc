@@ -24,11 +24,12 @@ locale_t UnicodeLocale() {
   return locale;
 }
 
-// Malformed bytes become replacement characters.
+// Malformed bytes become replacement characters. The text ends at a zero byte, as in TensorFlow.
 std::string ChangeUnicodeCase(absl::string_view text, bool upper) {
   constexpr int32_t kSharpS = 0xdf;
   const locale_t locale = UnicodeLocale();
   std::string changed;
+  text = text.substr(0, text.find('\0'));
   for (size_t at = 0; at < text.size();) {
     const DecodedCharacter c = DecodeCharacter(text, at);
     at += c.bytes;

