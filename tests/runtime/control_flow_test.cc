@@ -274,6 +274,21 @@ TEST_P(ControlFlow, EndlessLoopIsStopped) {
   EXPECT_EQ(Fetch(*session, {{"n", Number(3)}}, "loop/exit"), 3);
 }
 
+// H11: steps that end in the middle of an iteration.
+TEST_P(ControlFlow, CancelledStepsLeaveNothingBehind) {
+  GraphWriter g;
+  g.Placeholder("n");
+  g.CounterLoop("loop", g.Const(0), "n", "f");
+  auto session = Open(g);
+  RunOptions limited;
+  limited.timeout = std::chrono::microseconds(100);
+  for (int i = 0; i < 500; ++i) {
+    EXPECT_EQ(session->Run({{"n", Number(int64_t{1} << 62)}}, {"loop/exit"}, {}, limited).status().code(), absl::StatusCode::kDeadlineExceeded);
+  }
+  EXPECT_EQ(Fetch(*session, {{"n", Number(7)}}, "loop/exit"), 7);
+  EXPECT_LT(session->peak_memory_bytes(), 1 << 18);
+}
+
 // A44, A77: iterations are recycled and values let go.
 TEST_P(ControlFlow, LongLoopsRunInConstantMemory) {
   GraphWriter g;
