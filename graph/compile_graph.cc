@@ -4,8 +4,10 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "thalweg/graph/lowering/lower_functions.h"
 #include "thalweg/graph/passes/pass_list.h"
 #include "thalweg/graph/passes/pass_runner.h"
+#include "thalweg/graph/passes/rewrite.h"
 #include "thalweg/graph/prune.h"
 
 namespace thalweg {
@@ -94,12 +96,28 @@ absl::StatusOr<InferredShapes> ShapesOfStep(const Graph& graph) {
   return shapes;
 }
 
-}  // namespace
+LoweringOptions LoweringOptionsOf(const CompileRequest& request, const FunctionBody* within) {
+  LoweringOptions options;
+  options.within = within;
+  for (const PlacementDevice& device : request.devices) options.devices.push_back(device.name);
+  return options;
+}
 
-absl::StatusOr<CompiledGraph> CompileGraph(const Graph& loaded, const CompileRequest& request) {
+// What a call of the function executes, as a step of its own.
+PrunedGraph StepOfFunction(const FunctionBody& body, Effects effects) {
+  PrunedGraph step;
+  step.graph = body.graph;
+  step.preserve.insert(body.results.begin(), body.results.end());
+  step.preserve.insert(body.effects(effects).begin(), body.effects(effects).end());
+  RemoveUnreachable(step.graph, step.preserve);
+  return step;
+}
+
+// The stages, in order, for the step that `prepare` makes.
+absl::StatusOr<CompiledGraph> Compile(PrepareStep prepare, const Graph& loaded, const CompileRequest& request) {
   CompiledGraph out;
-  // Keep what the step needs, with its feeds and fetches as nodes, and rewrite it.
-  THALWEG_ASSIGN_OR_RETURN(PrunedGraph step, PruneAndOptimize(loaded, request, AllPasses(), &out.passes));
+  // Rewrite it.
+  THALWEG_ASSIGN_OR_RETURN(PrunedGraph step, PrepareAndOptimize(prepare, request, AllPasses(), &out.passes));
   Graph& graph = step.graph;
   THALWEG_RETURN_IF_ERROR(AnalyzeControlFlow(graph).status());
   // Decide on devices.
@@ -116,6 +134,28 @@ absl::StatusOr<CompiledGraph> CompileGraph(const Graph& loaded, const CompileReq
   THALWEG_ASSIGN_OR_RETURN(out.control_flow, AnalyzeControlFlow(out.graph));
   OverrideParallelIterations(request.parallel_iterations, &out.control_flow);
   return out;
+}
+
+}  // namespace
+
+absl::StatusOr<CompiledGraph> CompileGraph(const Graph& loaded, const CompileRequest& request) {
+  const auto prepare = [&]() -> absl::StatusOr<PrunedGraph> {
+    // Keep what the step needs, with its feeds and fetches as nodes.
+    THALWEG_ASSIGN_OR_RETURN(PrunedGraph step, PruneGraph(loaded, {request.feeds, request.fetches, request.targets}));
+    // Put nodes in the place of calls and functional control flow.
+    THALWEG_RETURN_IF_ERROR(LowerFunctions(step, LoweringOptionsOf(request, nullptr)));
+    return step;
+  };
+  return Compile(prepare, loaded, request);
+}
+
+absl::StatusOr<CompiledGraph> CompileFunction(const FunctionBody& body, Effects effects, const Graph& loaded, const CompileRequest& request) {
+  const auto prepare = [&]() -> absl::StatusOr<PrunedGraph> {
+    PrunedGraph step = StepOfFunction(body, effects);
+    THALWEG_RETURN_IF_ERROR(LowerFunctions(step, LoweringOptionsOf(request, &body)));
+    return step;
+  };
+  return Compile(prepare, loaded, request);
 }
 
 }  // namespace thalweg

@@ -11,6 +11,7 @@
 #include "absl/types/span.h"
 #include "thalweg/graph/control_flow.h"
 #include "thalweg/graph/graph.h"
+#include "thalweg/graph/lowering/function_body.h"
 #include "thalweg/graph/partition/partition.h"
 #include "thalweg/graph/placement/placement.h"
 #include "thalweg/graph/shape_inference.h"
@@ -56,6 +57,10 @@ struct CompiledGraph {
   std::vector<Transfer> transfers;
   std::vector<PassReport> passes;
 };
+
+// A function's body as a step of its own: what a `_Call` executes. Feeds, fetches and targets of the request are not used;
+// `_Arg` and `_Retval` carry the indices of arguments and results. `loaded` is the session's graph.
+absl::StatusOr<CompiledGraph> CompileFunction(const FunctionBody& body, Effects effects, const Graph& loaded, const CompileRequest& request);
 
 // `_Arg` nodes carry attrs index (position in feeds) and T; `_Retval` nodes carry index (position in fetches) and T.
 absl::StatusOr<CompiledGraph> CompileGraph(const Graph& loaded, const CompileRequest& request);

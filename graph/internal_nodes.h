@@ -7,6 +7,10 @@
 
 namespace thalweg {
 
+// "function/node": says on a node of a function's body which one it is, wherever the body has been copied to. Placement
+// files name such nodes so, and copies share the state of their kernels.
+inline constexpr char kFunctionNodeAttr[] = "_function_node";
+
 // A node of `op` with its declaration and nothing else; Internal if `graph.schemas` does not declare that op.
 absl::StatusOr<Node> NewInternalNode(const Graph& graph, absl::string_view op);
 

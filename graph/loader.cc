@@ -11,6 +11,7 @@
 #include "thalweg/graph/graph_assembler.h"
 #include "thalweg/graph/graph_reader.h"
 #include "thalweg/graph/input_file.h"
+#include "thalweg/graph/lowering/check_functions.h"
 #include "thalweg/graph/shape_inference.h"
 #include "thalweg/graph/validate.h"
 
@@ -75,6 +76,7 @@ absl::StatusOr<LoadResult> Load(ReadInto read, const std::string& label, const L
   input.first = assembled.first_new;
   input.faulty = &assembled.faulty;
   ValidateGraph(input, result.graph, findings);
+  if (!findings.has_errors()) CheckCalledFunctions(result.graph, input.first, findings);
   if (!findings.has_errors()) {
     std::vector<Finding> shape_findings;
     InferShapes(result.graph, ShapeInferenceOptions(), &shape_findings);

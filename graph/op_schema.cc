@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "thalweg/graph/arg_types.h"
 #include "thalweg/proto/status_macros.h"
 
 namespace thalweg {
@@ -269,6 +270,8 @@ std::unique_ptr<OpSchema> ParseDeclaration(absl::string_view signature, absl::st
   return schema;
 }
 
+}  // namespace
+
 absl::Status AppendArgTypes(const NodeAttrs& attrs, const ArgDecl& arg, std::vector<DType>* types) {
   const size_t begin = types->size();
   if (!arg.type_list_attr.empty()) {
@@ -296,6 +299,8 @@ absl::Status AppendArgTypes(const NodeAttrs& attrs, const ArgDecl& arg, std::vec
   }
   return absl::OkStatus();
 }
+
+namespace {
 
 absl::Status ResolveTypes(const NodeAttrs& attrs, const std::vector<ArgDecl>& args, std::vector<DType>* types) {
   types->clear();

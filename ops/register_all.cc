@@ -3,6 +3,7 @@
 #include "thalweg/ops/array/register.h"
 #include "thalweg/ops/boundary/register.h"
 #include "thalweg/ops/control/register.h"
+#include "thalweg/ops/functional/register.h"
 #include "thalweg/ops/image/register.h"
 #include "thalweg/ops/linalg/register.h"
 #include "thalweg/ops/math/register.h"
@@ -24,6 +25,7 @@ const OpLibrary& BuiltinOps() {
     RegisterArrayOps(lib);
     RegisterBoundaryOps(lib);
     RegisterControlOps(lib);
+    RegisterFunctionalOps(lib);
     RegisterImageOps(lib);
     RegisterLinalgOps(lib);
     RegisterMathOps(lib);

@@ -121,19 +121,6 @@ absl::Status CompiledCallable::CopySharedResults(std::vector<Tensor>* results) c
   return absl::OkStatus();
 }
 
-void CompiledCallable::Execute(StepState& step) {
-  switch (plan_->execution) {
-    case Execution::kSequential:
-      return ExecuteSequential(step);
-    case Execution::kSegments:
-      return ExecuteParallel(step);
-    case Execution::kReplay:
-      return ExecuteReplay(step);
-    case Execution::kFrames:
-      return ExecuteFrames(step);
-  }
-}
-
 absl::Status CompiledCallable::RunStep(StepState& step, absl::Span<const Tensor> feeds, std::vector<Tensor>* results,
                                        const RunOptions& options, Cancellation* cancellation, Recorder* recorder) {
   step.Start(feeds, results, DeadlineOf(options), recorder);
@@ -144,7 +131,7 @@ absl::Status CompiledCallable::RunStep(StepState& step, absl::Span<const Tensor>
   {
     ScopedCancellation cancel(cancellation, step);
     ScopedComputeThread compute;
-    Execute(step);
+    ExecuteStep(step);
   }
   core_->Unregister(&step);
   return step.Finish();

@@ -39,7 +39,6 @@ class CompiledCallable final : public Callable {
                            Cancellation* cancellation, Recorder* recorder);
   absl::Status RunStep(StepState& step, absl::Span<const Tensor> feeds, std::vector<Tensor>* results, const RunOptions& options,
                        Cancellation* cancellation, Recorder* recorder);
-  void Execute(StepState& step);
   std::unique_ptr<StepState> AcquireState();
   void ReleaseState(std::unique_ptr<StepState> state);
 

@@ -24,6 +24,8 @@
 
 namespace thalweg {
 
+class FunctionPlans;  // runtime/function_plans.h
+
 enum class NodeKind : uint8_t {
   kNoOp,      // nothing to do (constants too: their value is in a constant slot)
   kKernel,    // Kernel::Compute on a compute thread
@@ -113,6 +115,7 @@ struct Plan {
   std::shared_ptr<const Graph> loaded;                  // for the names of originals
   std::vector<NodeId> graph_ids;                        // by node: its id in compiled->graph
   std::vector<std::shared_ptr<Device>> devices;
+  std::shared_ptr<FunctionPlans> functions;             // that nodes of this plan call; null in the plans of functions
 
   // The names, costs and transfers that traces refer to; made when the first traced step asks. Thread-safe.
   std::shared_ptr<const TraceTables> trace_tables() const;
@@ -122,12 +125,12 @@ struct Plan {
   mutable std::shared_ptr<const TraceTables> trace_tables_;
 };
 
-// Keeps stateful kernels for the session's life, by node name, so that their state survives from step to step and is
-// shared by all plans (A73). Thread-safe.
+// Keeps stateful kernels for the session's life, so that their state survives from step to step and is shared by all plans
+// (A73). Thread-safe.
 class StatefulKernels {
  public:
-  // The kernel of `info.name`, made by `factory` if it is new or the node has changed its op.
-  absl::StatusOr<std::shared_ptr<Kernel>> GetOrCreate(const KernelNode& info, const KernelDef& def);
+  // The kernel of `key` (StateKey), made by `def` if it is new or the node has changed its op.
+  absl::StatusOr<std::shared_ptr<Kernel>> GetOrCreate(const std::string& key, const KernelNode& info, const KernelDef& def);
 
  private:
   struct Entry {
@@ -146,6 +149,7 @@ struct PlanInputs {
   absl::Span<const std::shared_ptr<Device>> devices;
   const KernelRegistry* kernels = nullptr;
   StatefulKernels* stateful = nullptr;
+  FunctionPlans* functions = nullptr;  // for nodes that call functions
   int threads = 1;
   bool general_frames = false;           // kFrames wherever there is control flow
   // Of the signature, for checking and messages.

@@ -3,8 +3,12 @@
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
+#include "absl/hash/hash.h"
 #include "absl/strings/str_cat.h"
 #include "thalweg/graph/cost.h"
+#include "thalweg/graph/internal_nodes.h"
+#include "thalweg/graph/lowering/function_body.h"
+#include "thalweg/runtime/function_plans.h"
 #include "thalweg/runtime/plan.h"
 #include "thalweg/runtime/tuning.h"
 
@@ -38,6 +42,18 @@ NodeCost CostOf(const CompiledGraph& compiled, NodeId id, const KernelNode& info
   for (Endpoint e : node.data_inputs()) inputs.push_back(compiled.shapes.output(e));
   for (int i = 0; i < node.num_outputs(); ++i) outputs.push_back(compiled.shapes.output(id, i));
   return node.schema->cost_fn(CostContext(node.node_attrs(), info.input_types, inputs, info.output_types, outputs));
+}
+
+// Copies of a function's node share the state of one kernel, however often and from where the function is called: what they
+// are is told by function, node and attributes.
+std::string StateKey(const Node& node, const std::string& backend) {
+  const std::string copied = node.node_attrs().GetOr<std::string>(kFunctionNodeAttr, "");
+  if (copied.empty()) return std::string(node.name);
+  uint64_t hash = 0;
+  for (const AttrDecl& decl : node.schema->attrs) {
+    if (const Attr* value = node.attrs.Find(decl.name)) hash = absl::HashOf(hash, decl.name, AttrHash(*value));
+  }
+  return absl::StrCat("node of function ", copied, " on ", backend, " with attributes ", hash);
 }
 
 class PlanBuilder {
@@ -93,9 +109,7 @@ class PlanBuilder {
     const Node& node = graph_.node(id);
     Draft draft;
     draft.id = id;
-    if (node.schema == nullptr) {
-      return absl::UnimplementedError(absl::StrCat("calls of functions ('", node.op, "') cannot be executed yet"));
-    }
+    if (node.schema == nullptr) return absl::InternalError("a call of a function was left by lowering");
     draft.role = node.schema->role;
     draft.inputs.assign(node.data_inputs().begin(), node.data_inputs().end());
     draft.num_outputs = node.num_outputs();
@@ -169,8 +183,9 @@ class PlanBuilder {
     THALWEG_RETURN_IF_ERROR(SetMemory(node, *def, *draft.info));
     if (draft.role == OpRole::kConstant) return MakeConstant(node, draft);
     if (draft.kind == NodeKind::kPass) return absl::OkStatus();
+    if (TakesFunctions(*node.schema)) return MakeCall(node, draft);
     if (node.stateful() && in_.stateful != nullptr && node.origin != kNoNode) {
-      THALWEG_ASSIGN_OR_RETURN(draft.kernel, in_.stateful->GetOrCreate(*draft.info, *def));
+      THALWEG_ASSIGN_OR_RETURN(draft.kernel, in_.stateful->GetOrCreate(StateKey(node, draft.info->device->backend()), *draft.info, *def));
     } else {
       THALWEG_ASSIGN_OR_RETURN(draft.kernel, def->factory(KernelInit(*draft.info)));
     }
@@ -203,6 +218,16 @@ class PlanBuilder {
       default:
         draft.kind = NodeKind::kNoOp;  // ControlTrigger: what matters is when it is live
     }
+    return absl::OkStatus();
+  }
+
+  // What lowering leaves of a call.
+  absl::Status MakeCall(const Node& node, Draft& draft) {
+    if (in_.functions == nullptr) return absl::InternalError("a plan of calls was built without functions to call");
+    THALWEG_ASSIGN_OR_RETURN(FunctionRef function, node.node_attrs().Get<FunctionRef>("f"));
+    const bool all_stateful = node.node_attrs().GetOr<bool>("all_stateful", true);
+    draft.kernel = in_.functions->KernelFor(function, all_stateful ? Effects::kAllStateful : Effects::kControlResults);
+    draft.kind = NodeKind::kKernel;
     return absl::OkStatus();
   }
 
@@ -784,9 +809,9 @@ std::shared_ptr<const TraceTables> Plan::trace_tables() const {
   return trace_tables_;
 }
 
-absl::StatusOr<std::shared_ptr<Kernel>> StatefulKernels::GetOrCreate(const KernelNode& info, const KernelDef& def) {
+absl::StatusOr<std::shared_ptr<Kernel>> StatefulKernels::GetOrCreate(const std::string& key, const KernelNode& info, const KernelDef& def) {
   std::lock_guard<std::mutex> lock(mutex_);
-  std::unique_ptr<Entry>& entry = entries_[info.name];
+  std::unique_ptr<Entry>& entry = entries_[key];
   if (entry == nullptr || entry->op != info.schema->name) {
     auto made = std::make_unique<Entry>();
     made->op = info.schema->name;

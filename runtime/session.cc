@@ -14,8 +14,10 @@
 #include "absl/strings/str_join.h"
 #include "thalweg/graph/compile_graph.h"
 #include "thalweg/graph/loader.h"
+#include "thalweg/graph/lowering/lower_functions.h"
 #include "thalweg/ops/register_all.h"
 #include "thalweg/runtime/callable.h"
+#include "thalweg/runtime/function_plans.h"
 #include "thalweg/runtime/kernel_services.h"
 #include "thalweg/runtime/plan.h"
 #include "thalweg/runtime/session_core.h"
@@ -171,6 +173,11 @@ class SessionImpl final : public Session {
   absl::StatusOr<CompiledGraph> CompileSignature(const Graph& graph, const Signature& signature);
   absl::StatusOr<std::shared_ptr<Callable>> Compile(const std::vector<std::string>& feeds, const std::vector<std::string>& fetches,
                                                     const std::vector<std::string>& targets);
+  CompileRequest NewRequest();
+  // Of the plans of a signature and of the functions that it calls.
+  PlanInputs NewPlanInputs(CompiledGraph compiled, FunctionPlans& functions);
+  absl::StatusOr<std::unique_ptr<Plan>> BuildFunction(const std::shared_ptr<const Graph>& graph, FunctionPlans& functions,
+                                                      const std::shared_ptr<const FunctionBody>& body, Effects effects);
   void RememberStatefulDevices(const CompiledGraph& compiled);
 
   const SessionOptions options_;
@@ -230,10 +237,15 @@ absl::StatusOr<SessionImpl::Signature> SessionImpl::Resolve(const Graph& graph, 
 }
 
 absl::StatusOr<CompiledGraph> SessionImpl::CompileSignature(const Graph& graph, const Signature& signature) {
-  CompileRequest request;
+  CompileRequest request = NewRequest();
   request.feeds = signature.feeds;
   request.fetches = signature.fetches;
   request.targets = signature.targets;
+  return CompileGraph(graph, request);
+}
+
+CompileRequest SessionImpl::NewRequest() {
+  CompileRequest request;
   request.devices = placement_devices_;
   request.kernels = catalog_.get();
   request.evaluator = evaluator_.get();
@@ -244,7 +256,33 @@ absl::StatusOr<CompiledGraph> SessionImpl::CompileSignature(const Graph& graph, 
   request.optimize = options_.optimize;
   request.parallel_iterations = options_.parallel_iterations;
   request.disabled_passes.insert(options_.disabled_passes.begin(), options_.disabled_passes.end());
-  return CompileGraph(graph, request);
+  return request;
+}
+
+absl::StatusOr<std::unique_ptr<Plan>> SessionImpl::BuildFunction(const std::shared_ptr<const Graph>& graph, FunctionPlans& functions,
+                                                                 const std::shared_ptr<const FunctionBody>& body, Effects effects) {
+  THALWEG_ASSIGN_OR_RETURN(CompiledGraph compiled, CompileFunction(*body, effects, *graph, NewRequest()));
+  RememberStatefulDevices(compiled);
+  PlanInputs inputs = NewPlanInputs(std::move(compiled), functions);
+  inputs.loaded = std::shared_ptr<const Graph>(body, &body->graph);
+  inputs.threads = 1;
+  for (const NodeId arg : body->args) {
+    inputs.feed_names.emplace_back(body->graph.node(arg).name);
+    inputs.feed_types.push_back(RemoveRef(body->graph.node(arg).output_types[0]));
+    inputs.feed_shapes.emplace_back();
+  }
+  for (const NodeId result : body->results) inputs.fetch_names.emplace_back(body->graph.node(result).name);
+  return BuildPlan(inputs);
+}
+
+PlanInputs SessionImpl::NewPlanInputs(CompiledGraph compiled, FunctionPlans& functions) {
+  PlanInputs inputs;
+  inputs.compiled = std::make_shared<const CompiledGraph>(std::move(compiled));
+  inputs.devices = core_->devices();
+  inputs.kernels = &BuiltinOps().kernels;
+  inputs.stateful = &stateful_kernels_;
+  inputs.functions = &functions;
+  return inputs;
 }
 
 absl::StatusOr<std::shared_ptr<Callable>> SessionImpl::Compile(const std::vector<std::string>& feeds,
@@ -258,12 +296,9 @@ absl::StatusOr<std::shared_ptr<Callable>> SessionImpl::Compile(const std::vector
   RememberStatefulDevices(compiled);
   const auto placed = std::chrono::steady_clock::now();
 
-  PlanInputs inputs;
-  inputs.compiled = std::make_shared<const CompiledGraph>(std::move(compiled));
+  auto functions = std::make_shared<FunctionPlans>(graph);
+  PlanInputs inputs = NewPlanInputs(std::move(compiled), *functions);
   inputs.loaded = graph;
-  inputs.devices = core_->devices();
-  inputs.kernels = &BuiltinOps().kernels;
-  inputs.stateful = &stateful_kernels_;
   inputs.threads = core_->pool().threads();
   inputs.general_frames = options_.general_frames;
   for (Endpoint e : signature.feeds) {
@@ -273,6 +308,10 @@ absl::StatusOr<std::shared_ptr<Callable>> SessionImpl::Compile(const std::vector
   }
   for (Endpoint e : signature.fetches) inputs.fetch_names.push_back(graph->EndpointName(e));
   THALWEG_ASSIGN_OR_RETURN(std::unique_ptr<Plan> plan, BuildPlan(inputs));
+  functions->BuildAll([&](const std::shared_ptr<const FunctionBody>& body, Effects effects) {
+    return BuildFunction(graph, *functions, body, effects);
+  });
+  plan->functions = std::move(functions);
   const auto done = std::chrono::steady_clock::now();
 
   Callable::Info info;
@@ -286,7 +325,9 @@ absl::StatusOr<std::shared_ptr<Callable>> SessionImpl::Compile(const std::vector
 void SessionImpl::RememberStatefulDevices(const CompiledGraph& compiled) {
   std::lock_guard<std::mutex> lock(mutex_);
   for (const Node& node : compiled.graph.nodes()) {
-    if (node.stateful() && node.origin != kNoNode && node.inserted_by == nullptr) {
+    // The nodes of functions have the same names in every step that makes the call.
+    const bool has_lasting_name = node.inserted_by == nullptr || absl::string_view(node.inserted_by) == kLowerFunctions;
+    if (node.stateful() && node.origin != kNoNode && has_lasting_name) {
       placement_.stateful_assignments.emplace(std::string(node.name), node.device);
     }
   }

@@ -49,6 +49,8 @@ void StepState::Start(absl::Span<const Tensor> feeds, std::vector<Tensor>* resul
   has_deadline_ = deadline != std::chrono::steady_clock::time_point::max();
   step_id_ = NextStepId();
   dead_reasons_.clear();
+  caller_ = nullptr;
+  call_depth_ = 0;
   stopping_.store(false, std::memory_order_relaxed);
   next_clock_ticks_.store(0, std::memory_order_relaxed);
   if (plan_.execution != Execution::kSegments) return;
@@ -56,6 +58,13 @@ void StepState::Start(absl::Span<const Tensor> feeds, std::vector<Tensor>* resul
   for (size_t i = 0; i < segments.size(); ++i) pending_[i].store(segments[i].initial_pending, std::memory_order_relaxed);
   for (int32_t i = 0; i < plan_.num_slots; ++i) readers_left_[i].store(plan_.readers[i], std::memory_order_relaxed);
   segments_left_.store(static_cast<int32_t>(segments.size()), std::memory_order_release);
+}
+
+void StepState::StartNested(StepState& caller, absl::Span<const Tensor> feeds, std::vector<Tensor>* results) {
+  Start(feeds, results, caller.deadline_, nullptr);
+  caller_ = &caller;
+  call_depth_ = caller.call_depth_ + 1;
+  step_id_ = caller.step_id_;
 }
 
 absl::Status StepState::Finish() {
@@ -124,6 +133,7 @@ bool StepState::PastDeadline(const PlanNode& next) {
 }
 
 absl::string_view StepState::step_container() const {
+  if (caller_ != nullptr) return caller_->step_container();
   std::lock_guard<std::mutex> lock(mutex_);
   if (container_.empty()) container_ = absl::StrCat("__per_step_", step_id_);
   return container_;
@@ -146,6 +156,19 @@ void StepState::RemoveOnCancel(uint64_t token) {
   if (token == 0 || callbacks_.erase(token) > 0) return;
   // The callback may be running now. Its own thread must not wait for itself.
   callbacks_done_.wait(lock, [&] { return !running_callbacks_ || callback_thread_ == std::this_thread::get_id(); });
+}
+
+void ExecuteStep(StepState& step) {
+  switch (step.plan().execution) {
+    case Execution::kSequential:
+      return ExecuteSequential(step);
+    case Execution::kSegments:
+      return ExecuteParallel(step);
+    case Execution::kReplay:
+      return ExecuteReplay(step);
+    case Execution::kFrames:
+      return ExecuteFrames(step);
+  }
 }
 
 absl::Status RunNode(StepState& step, const PlanNode& node, Value* values, const uint8_t* last_use, KernelContext& context) {

@@ -42,11 +42,17 @@ class StepState final : public StepServices {
   // Prepares for a new step. `feeds` must stay valid until the step ends. A time_point::max() deadline means none.
   void Start(absl::Span<const Tensor> feeds, std::vector<Tensor>* results, std::chrono::steady_clock::time_point deadline,
              Recorder* recorder);
+  // The same for a call that is part of the step `caller`: its identity, container and time limit hold here too. Not recorded:
+  // a trace shows the call as one node.
+  void StartNested(StepState& caller, absl::Span<const Tensor> feeds, std::vector<Tensor>* results);
   // After all nodes have drained: clears what an aborted step left behind, empties the step's container, returns the status.
   absl::Status Finish();
 
   const Plan& plan() const { return plan_; }
   ThreadPool& pool() const { return *environment_.pool; }
+  const StepEnvironment& environment() const { return environment_; }
+  // How many calls this step is within.
+  int call_depth() const { return call_depth_; }
   Value* values() { return values_.get(); }
   absl::Span<const Tensor> feeds() const { return feeds_; }
   std::vector<Tensor>& results() { return *results_; }
@@ -127,6 +133,8 @@ class StepState final : public StepServices {
   std::vector<Tensor>* results_ = nullptr;
   Recorder* recorder_ = nullptr;
   int64_t step_id_ = 0;
+  StepState* caller_ = nullptr;
+  int call_depth_ = 0;
   std::chrono::steady_clock::time_point deadline_;
   bool has_deadline_ = false;
   std::atomic<uint64_t> next_clock_ticks_{0};  // when it is worth looking at the clock again
@@ -149,6 +157,9 @@ void ExecuteSequential(StepState& step);
 void ExecuteParallel(StepState& step);
 void ExecuteReplay(StepState& step);
 void ExecuteFrames(StepState& step);
+
+// The one of them that the plan is made for.
+void ExecuteStep(StepState& step);
 
 // Shared by the executors: runs one synchronous node that is no control flow, on the `values` of its iteration. `last_use` has
 // one entry per input.

@@ -6,6 +6,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/hash/hash.h"
+#include "thalweg/graph/internal_nodes.h"
 #include "thalweg/graph/passes/rewrite.h"
 
 namespace thalweg {
@@ -15,7 +16,7 @@ namespace {
 constexpr size_t kLargestComparedLiteral = 64 << 10;
 
 // Hints that say nothing about what a node computes.
-bool IsIgnoredAttr(absl::string_view name) { return name == "_output_shapes"; }
+bool IsIgnoredAttr(absl::string_view name) { return name == "_output_shapes" || name == kFunctionNodeAttr; }
 
 class Merger {
  public:
@@ -79,9 +80,17 @@ class Merger {
   }
 
   bool AreSame(const Node& a, const Node& b) const {
-    return a.op == b.op && a.requested_device == b.requested_device && FixedDevice(a) == FixedDevice(b) &&
+    return a.op == b.op && a.requested_device == b.requested_device && AreFixedAlike(a, b) &&
            a.num_data_inputs == b.num_data_inputs && a.output_types == b.output_types && SameAttrs(a, b) &&
            ComparableInputs(a) == ComparableInputs(b);
+  }
+
+  // Nodes that a placement file puts apart stay apart.
+  bool AreFixedAlike(const Node& a, const Node& b) const {
+    const std::string* device_a = FixedDevice(context_.request->placement, a);
+    const std::string* device_b = FixedDevice(context_.request->placement, b);
+    if (device_a == nullptr || device_b == nullptr) return device_a == device_b;
+    return *device_a == *device_b;
   }
 
   static bool SameAttrs(const Node& a, const Node& b) {
@@ -95,13 +104,6 @@ class Merger {
       ++i;
       ++j;
     }
-  }
-
-  // Nodes that a placement file puts apart stay apart.
-  std::string FixedDevice(const Node& node) const {
-    const auto& fixed = context_.request->placement.fixed;
-    auto it = fixed.find(node.name);
-    return it == fixed.end() ? "" : it->second;
   }
 
   Graph& graph_;

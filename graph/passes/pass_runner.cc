@@ -66,12 +66,11 @@ class PassRun {
 
 }  // namespace
 
-absl::StatusOr<PrunedGraph> PruneAndOptimize(const Graph& loaded, const CompileRequest& request,
-                                             absl::Span<const Pass> passes, std::vector<PassReport>* reports) {
-  const StepSignature signature{request.feeds, request.fetches, request.targets};
+absl::StatusOr<PrunedGraph> PrepareAndOptimize(PrepareStep prepare, const CompileRequest& request, absl::Span<const Pass> passes,
+                                               std::vector<PassReport>* reports) {
   PassRun run(request, request.optimize ? passes : absl::Span<const Pass>());
   while (true) {
-    THALWEG_ASSIGN_OR_RETURN(PrunedGraph step, PruneGraph(loaded, signature));
+    THALWEG_ASSIGN_OR_RETURN(PrunedGraph step, prepare());
     if (run.Attempt(step, reports)) return step;
   }
 }

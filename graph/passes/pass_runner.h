@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "thalweg/graph/compile_graph.h"
 #include "thalweg/graph/passes/pass.h"
@@ -10,11 +11,12 @@
 
 namespace thalweg {
 
-// Prunes `loaded` for the request's signature and applies each of `passes` that the request does not disable, timing
-// each and checking the graph after it (graph/check.h). If a pass fails or leaves a broken graph, its input is restored
-// by starting again without it (passes are deterministic, so this gives the very graph it got, and success costs no
-// copies); its report then says why. Errors are those of pruning only.
-absl::StatusOr<PrunedGraph> PruneAndOptimize(const Graph& loaded, const CompileRequest& request,
-                                             absl::Span<const Pass> passes, std::vector<PassReport>* reports);
+// Applies to the graph that `prepare` makes each of `passes` that the request does not disable, timing each and checking
+// the graph after it (graph/check.h). If a pass fails or leaves a broken graph, its input is restored by preparing again
+// and starting without it (passes are deterministic, so this gives the very graph it got, and success costs no copies);
+// its report then says why. Errors are those of `prepare` only.
+using PrepareStep = absl::FunctionRef<absl::StatusOr<PrunedGraph>()>;
+absl::StatusOr<PrunedGraph> PrepareAndOptimize(PrepareStep prepare, const CompileRequest& request, absl::Span<const Pass> passes,
+                                               std::vector<PassReport>* reports);
 
 }  // namespace thalweg

@@ -4,6 +4,8 @@
 #include <memory>
 #include <utility>
 
+#include "thalweg/graph/lowering/function_body.h"
+
 namespace thalweg {
 namespace {
 
@@ -24,9 +26,7 @@ bool IsPure(const Graph& graph, const Node& node) {
   if (node.schema == nullptr || node.schema->stateful || node.schema->role != OpRole::kNormal || IsControlFlow(node))
     return false;
   if (node.num_outputs() == 0) return false;
-  for (const AttrDecl& attr : node.schema->attrs) {
-    if (attr.kind == AttrKind::kFunc) return false;
-  }
+  if (TakesFunctions(*node.schema)) return false;
   for (DType type : node.output_types) {
     if (IsOpaqueType(type)) return false;
   }

@@ -5,6 +5,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/strip.h"
 #include "thalweg/graph/internal_nodes.h"
+#include "thalweg/graph/lowering/function_body.h"
 #include "thalweg/graph/placement/conflict.h"
 
 namespace thalweg {
@@ -14,11 +15,7 @@ bool CarriesState(DType type) { return IsRef(type) || type == DType::kResource; 
 
 // Call ops place what they call by themselves; being tied to two resources on two devices is no contradiction for them.
 bool CallsFunctions(const Node& node) {
-  if (node.schema == nullptr) return true;
-  for (const AttrDecl& decl : node.schema->attrs) {
-    if (decl.kind == AttrKind::kFunc) return true;
-  }
-  return false;
+  return node.schema == nullptr || TakesFunctions(*node.schema);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "thalweg/graph/internal_nodes.h"
 #include "thalweg/graph/placement/colocation.h"
 #include "thalweg/graph/placement/device_table.h"
 #include "thalweg/graph/placement/kernel_support.h"
@@ -10,6 +11,17 @@
 #include "thalweg/graph/placement/restrictions.h"
 
 namespace thalweg {
+
+const std::string* FixedDevice(const PlacementOptions& options, const Node& node) {
+  if (options.fixed.empty()) return nullptr;
+  auto found = options.fixed.find(node.name);
+  if (found != options.fixed.end()) return &found->second;
+  const Attr* copied = node.attrs.Find(kFunctionNodeAttr);
+  const auto* name = copied == nullptr ? nullptr : std::get_if<std::string>(copied);
+  if (name == nullptr) return nullptr;
+  found = options.fixed.find(*name);
+  return found == options.fixed.end() ? nullptr : &found->second;
+}
 
 absl::StatusOr<Placement> PlaceGraph(const Graph& graph, absl::Span<const PlacementDevice> device_list,
                                      const KernelCatalog& kernels, const PlacementOptions& options) {

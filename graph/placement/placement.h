@@ -73,6 +73,10 @@ struct PlacementOptions {
   absl::flat_hash_map<std::string, int> stateful_assignments;  // node -> device, C21: earlier choices of this session
 };
 
+// Where the placement file puts a node: by its name, or for a copy of a function's node by "function/node". Null if it
+// does not say.
+const std::string* FixedDevice(const PlacementOptions& options, const Node& node);
+
 struct Placement {
   std::vector<DecisionRecord> records;  // by node id; removed nodes have device -1
 };

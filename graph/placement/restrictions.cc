@@ -90,21 +90,24 @@ absl::Status Restrictions::AddPins(const Graph& graph, DeviceTable& devices, con
 }
 
 absl::Status Restrictions::AddFile(const Graph& graph, DeviceTable& devices, const PlacementOptions& options) {
+  if (options.fixed.empty()) return absl::OkStatus();
+  // Every entry must make sense, also those of nodes that this step does not have; the first bad one by name is reported.
   std::vector<const std::string*> names;
   for (const auto& entry : options.fixed) names.push_back(&entry.first);
   std::sort(names.begin(), names.end(), [](const std::string* a, const std::string* b) { return *a < *b; });
-  absl::flat_hash_map<const RequestedName*, const Restriction*> by_request;
   for (const std::string* name : names) {
-    const std::string& device = options.fixed.at(*name);
-    THALWEG_ASSIGN_OR_RETURN(const RequestedName* request,
-                             NamedDevice(devices, device, absl::StrCat("the placement of node '", *name, "'")));
-    const NodeId node = graph.Find(*name);
-    if (node == kNoNode) continue;
-    const Restriction*& restriction = by_request[request];
+    THALWEG_RETURN_IF_ERROR(
+        NamedDevice(devices, options.fixed.at(*name), absl::StrCat("the placement of node '", *name, "'")).status());
+  }
+  absl::flat_hash_map<const RequestedName*, const Restriction*> by_request;
+  for (NodeId id = 0; id < graph.num_nodes(); ++id) {
+    const std::string* device = graph.node(id).removed ? nullptr : FixedDevice(options, graph.node(id));
+    if (device == nullptr) continue;
+    const Restriction*& restriction = by_request[devices.Request(*device)];
     if (restriction == nullptr) {
-      restriction = Add(request->matches, "file", absl::StrCat("put on ", device, " by the placement file"));
+      restriction = Add(devices.Request(*device)->matches, "file", absl::StrCat("put on ", *device, " by the placement file"));
     }
-    by_node_[node] = restriction;
+    by_node_[id] = restriction;
   }
   return absl::OkStatus();
 }

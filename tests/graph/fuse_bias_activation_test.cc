@@ -43,7 +43,8 @@ class FuseBiasActivationTest : public ::testing::Test {
     for (const std::string& name : fetched_directly) request.fetches.push_back(*loaded.ParseEndpoint(name));
     std::vector<PassReport> reports;
     const Pass pass[] = {{"fuse_bias_activation", FuseBiasActivation}};
-    absl::StatusOr<PrunedGraph> step = PruneAndOptimize(loaded, request, pass, &reports);
+    absl::StatusOr<PrunedGraph> step = PrepareAndOptimize(
+        [&] { return PruneGraph(loaded, {request.feeds, request.fetches, request.targets}); }, request, pass, &reports);
     if (!step.ok()) return step.status().ToString();
     EXPECT_EQ(reports[0].error, "");
     EXPECT_TRUE(CheckGraph(step->graph).ok());

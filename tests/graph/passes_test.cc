@@ -77,7 +77,8 @@ class PassesTest : public ::testing::Test {
       if (pass.empty() || pass == p.name) passes.push_back(p);
     }
     EXPECT_FALSE(passes.empty()) << pass;
-    absl::StatusOr<PrunedGraph> result = PruneAndOptimize(loaded, request_, passes, &reports_);
+    absl::StatusOr<PrunedGraph> result = PrepareAndOptimize([&] { return PruneGraph(loaded, {request_.feeds, request_.fetches, request_.targets}); }, request_,
+                                                        passes, &reports_);
     if (!result.ok()) return std::string(result.status().message());
     for (const PassReport& report : reports_) EXPECT_EQ(report.error, "");
     EXPECT_EQ(CheckGraph(result->graph), absl::OkStatus());
@@ -467,7 +468,8 @@ TEST_F(PassesTest, FailingPassesAreUndoneAndNamed) {
       "p = Placeholder() [dtype=float32]\na = Identity(p) [T=float32]\nb = Neg(a) [T=float32]\ny = Neg(b) [T=float32]");
   request_.fetches = {{3, 0}};
   const Pass passes[] = {AllPasses()[0], {"breaks", BreaksTheGraph}, {"gives_up", GivesUp}};
-  auto result = PruneAndOptimize(loaded, request_, passes, &reports_);
+  auto result = PrepareAndOptimize([&] { return PruneGraph(loaded, {request_.feeds, request_.fetches, request_.targets}); }, request_,
+                                                        passes, &reports_);
   ASSERT_TRUE(result.ok());
   EXPECT_EQ(CheckGraph(result->graph), absl::OkStatus());
   EXPECT_EQ(result->graph.Find("a"), kNoNode);
