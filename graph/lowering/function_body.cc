@@ -237,9 +237,11 @@ class Instantiation {
         status = absl::InvalidArgumentError(absl::StrCat("the data input ", Quoted(text), " stands after a control input"));
       }
       if (status.ok()) continue;
+      faulty_.insert(id);
+      // That the producer is unusable is its own fault, which validation reports.
+      if (status.code() == absl::StatusCode::kUnavailable) return;
       const Node& node = graph().node(id);
       findings_.Error("missing input", graph(), id, absl::StrCat(NodeLabel(node), ": ", status.message()), "", status.code());
-      faulty_.insert(id);
       return;
     }
     std::sort(control.begin(), control.end());
@@ -296,18 +298,20 @@ class Instantiation {
     return node.schema != nullptr ? node.schema : body_->graph.functions->Signature(node.op);
   }
 
+  // Unavailable if the node's op or attributes are wrong, so that its outputs are not known.
   absl::StatusOr<ArgRange> OutputOf(NodeId id, absl::string_view output) {
     const Node& node = graph().node(id);
     const OpSchema* schema = SchemaOf(node);
-    if (schema == nullptr) {
-      return absl::NotFoundError(absl::StrCat("an input comes from ", NodeLabel(node), ", and there is no op or function of that name"));
-    }
+    if (schema == nullptr) return absl::UnavailableError(absl::StrCat(NodeLabel(node), " has no declaration"));
     auto [ranges, is_new] = ranges_.try_emplace(id);
     if (is_new) {
       std::vector<DType> types;
       for (const ArgDecl& arg : schema->outputs) {
         const int begin = static_cast<int>(types.size());
-        THALWEG_RETURN_IF_ERROR(WithNode(AppendArgTypes(NodeAttrs(&node.attrs, schema), arg, &types), node));
+        if (!AppendArgTypes(NodeAttrs(&node.attrs, schema), arg, &types).ok()) {
+          ranges_.erase(id);
+          return absl::UnavailableError(absl::StrCat(NodeLabel(node), " has faulty attributes"));
+        }
         ranges->second.emplace(arg.name, ArgRange{begin, static_cast<int>(types.size()) - begin});
       }
     }

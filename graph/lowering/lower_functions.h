@@ -23,7 +23,7 @@
 namespace thalweg {
 
 struct LoweringLimits {
-  int max_added_nodes = 250'000;  // calls that would add more stay calls
+  int max_added_nodes = 100'000;  // calls that would add more stay calls
   int max_depth = 100;            // of calls within calls
   int max_name_bytes = 4096;      // of nodes, whose names grow with the depth
 };

@@ -100,7 +100,7 @@ absl::StatusOr<absl::flat_hash_map<std::string, int>> PlaceState(const Graph& lo
 // malformed.
 absl::StatusOr<absl::flat_hash_map<std::string, std::string>> ReadPlacementFile(const std::string& path);
 absl::StatusOr<absl::flat_hash_map<std::string, std::string>> ParsePlacement(absl::string_view json);
-// Nodes that a pass or the engine made up are left out: the file names nodes of the user's graph.
+// Nodes that a pass or the engine made up are left out: the file names nodes of the user's graph and its functions.
 std::string WritePlacementJson(const Graph& graph, const Placement& placement, absl::Span<const PlacementDevice> devices);
 // One clause: why the record's device was chosen ("only candidate", "shares a device with 'w'").
 std::string PlacementReason(const Graph& graph, const DecisionRecord& record);

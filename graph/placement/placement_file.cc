@@ -3,6 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "nlohmann/json.hpp"
+#include "thalweg/graph/internal_nodes.h"
 #include "thalweg/graph/placement/placement.h"
 
 namespace thalweg {
@@ -61,14 +62,22 @@ absl::StatusOr<absl::flat_hash_map<std::string, std::string>> ParsePlacement(abs
 
 std::string WritePlacementJson(const Graph& graph, const Placement& placement,
                                absl::Span<const PlacementDevice> devices) {
-  OrderedJson nodes = OrderedJson::object();
+  OrderedJson nodes = OrderedJson::object(), functions = OrderedJson::object();
   for (NodeId id = 0; id < graph.num_nodes(); ++id) {
     const Node& node = graph.node(id);
     const int device = placement.records[id].device;
-    if (node.removed || device < 0 || node.inserted_by != nullptr) continue;
-    nodes[std::string(node.name)] = devices[device].name.ToString();
+    if (node.removed || device < 0) continue;
+    const std::string name = devices[device].name.ToString();
+    if (node.inserted_by == nullptr) {
+      nodes[std::string(node.name)] = name;
+      continue;
+    }
+    // Of the copies of a function's node the first one speaks for all: the file has one place for them.
+    const std::string copied = node.node_attrs().GetOr<std::string>(kFunctionNodeAttr, "");
+    const size_t slash = copied.find('/');
+    if (slash != std::string::npos) functions[copied.substr(0, slash)].emplace(copied.substr(slash + 1), name);
   }
-  const OrderedJson document = {{"schema", kSchema}, {"nodes", std::move(nodes)}, {"functions", OrderedJson::object()}};
+  const OrderedJson document = {{"schema", kSchema}, {"nodes", std::move(nodes)}, {"functions", std::move(functions)}};
   return document.dump(1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
 }
 

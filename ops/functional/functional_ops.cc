@@ -18,8 +18,8 @@ class CallKernel : public Kernel {
 };
 
 constexpr char kCallAttrs[] =
-    "Tin: list(type); Tout: list(type); f: func; config: string = \"\"; config_proto: string = \"\"; executor_type: string = \"\"";
-constexpr char kLoopAttrs[] = "T: list(type); cond: func; body: func; output_shapes: list(shape) = []; parallel_iterations: int = 10";
+    "Tin: list(type) >= 0; Tout: list(type) >= 0; f: func; config: string = \"\"; config_proto: string = \"\"; executor_type: string = \"\"";
+constexpr char kLoopAttrs[] = "T: list(type) >= 0; cond: func; body: func; output_shapes: list(shape) = []; parallel_iterations: int = 10";
 
 void DeclareCalls(OpRegistry& r) {
   r.Add("PartitionedCall(args: Tin) -> output: Tout", kCallAttrs).Shape(UnknownShape);
@@ -39,10 +39,10 @@ void DeclareControlFlow(OpRegistry& r) {
   for (const bool stateless : {false, true}) {
     const char* prefix = stateless ? "Stateless" : "";
     OpSchemaBuilder conditional = r.Add(absl::StrCat(prefix, "If(cond: Tcond, input: Tin) -> output: Tout"),
-                                        "Tcond: type; Tin: list(type); Tout: list(type); then_branch: func; else_branch: func; "
+                                        "Tcond: type; Tin: list(type) >= 0; Tout: list(type) >= 0; then_branch: func; else_branch: func; "
                                         "output_shapes: list(shape) = []");
     OpSchemaBuilder choice = r.Add(absl::StrCat(prefix, "Case(branch_index: int32, input: Tin) -> output: Tout"),
-                                   "Tin: list(type); Tout: list(type); branches: list(func) >= 1; output_shapes: list(shape) = []");
+                                   "Tin: list(type) >= 0; Tout: list(type) >= 0; branches: list(func) >= 1; output_shapes: list(shape) = []");
     OpSchemaBuilder loop = r.Add(absl::StrCat(prefix, "While(input: T) -> output: T"), kLoopAttrs);
     for (OpSchemaBuilder* op : {&conditional, &choice, &loop}) {
       op->Shape(UnknownShape);
