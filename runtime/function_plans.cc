@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
 #include "thalweg/runtime/step.h"
 
@@ -63,7 +64,11 @@ absl::Status CalledFunction::Run(StepState& caller, absl::Span<const Tensor> arg
   std::unique_ptr<StepState> step = AcquireState(caller);
   absl::Status status = RunStep(*step, caller, args, results);
   ReleaseState(std::move(step));
-  return status.ok() ? CheckResults(*results) : status;
+  if (status.ok()) return CheckResults(*results);
+  // Of a deep recursion the failing node and the first call are worth a mention.
+  if (caller.call_depth() > 0) status.SetPayload(kInnerCall, absl::Cord());
+  else status.ErasePayload(kInnerCall);
+  return status;
 }
 
 absl::Status CalledFunction::RunStep(StepState& step, StepState& caller, absl::Span<const Tensor> args, std::vector<Tensor>* results) {

@@ -279,6 +279,7 @@ int64_t AllocatedBytes(const PlanNode& node, const Value* values) {
 }
 
 absl::Status DescribeFailure(const absl::Status& status, const PlanNode& node, const Plan& plan, const Value* values) {
+  if (status.GetPayload(kInnerCall)) return status;
   const KernelNode& info = *node.info;
   std::string where = absl::StrCat("node '", info.name, "' (", info.schema->name, " on ", info.device->name().ToShortString(), ")");
   std::string inputs;

@@ -172,7 +172,8 @@ absl::Status ChooseBranch(const PlanNode& node, const Value& choice, int32_t* br
 absl::Status CheckOutputs(const PlanNode& node, const Value* values);
 // Bytes that this execution of the node allocated for its outputs (not those it passed on or reused).
 int64_t AllocatedBytes(const PlanNode& node, const Value* values);
-// Adds node, op, device and input shapes to an error of a kernel.
+// Adds node, op, device and input shapes to an error of a kernel, unless the error has the payload kInnerCall.
+inline constexpr char kInnerCall[] = "thalweg/inner-call";  // of a call within a call: only the outermost one is described
 absl::Status DescribeFailure(const absl::Status& status, const PlanNode& node, const Plan& plan, const Value* values);
 
 }  // namespace thalweg

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_join.h"
 #include "gtest/gtest.h"
+#include "thalweg/proto/status_macros.h"
 #include "thalweg/runtime/session.h"
 #include "thalweg/tests/support/function_texts.h"
 
