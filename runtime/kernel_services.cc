@@ -19,7 +19,7 @@ class RegistryCatalog : public KernelCatalog {
   explicit RegistryCatalog(const OpLibrary& library) : library_(library) {}
 
   absl::Status CanRun(const Node& node, const std::string& backend) const override {
-    if (node.schema == nullptr) return absl::UnimplementedError(absl::StrCat("'", node.op, "' is a function, and calls cannot run yet"));
+    if (node.schema == nullptr) return absl::UnimplementedError(absl::StrCat("'", node.op, "' is a function: calls are replaced before they are placed"));
     return library_.kernels.Find(node.node_attrs(), backend).status();
   }
 

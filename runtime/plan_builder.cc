@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "thalweg/graph/cost.h"
 #include "thalweg/graph/internal_nodes.h"
-#include "thalweg/graph/lowering/function_body.h"
+#include "thalweg/graph/lowering/lower_functions.h"
 #include "thalweg/runtime/function_plans.h"
 #include "thalweg/runtime/plan.h"
 #include "thalweg/runtime/tuning.h"
@@ -183,7 +183,7 @@ class PlanBuilder {
     THALWEG_RETURN_IF_ERROR(SetMemory(node, *def, *draft.info));
     if (draft.role == OpRole::kConstant) return MakeConstant(node, draft);
     if (draft.kind == NodeKind::kPass) return absl::OkStatus();
-    if (TakesFunctions(*node.schema)) return MakeCall(node, draft);
+    if (IsKeptCall(node)) return MakeCall(node, draft);
     if (node.stateful() && in_.stateful != nullptr && node.origin != kNoNode) {
       THALWEG_ASSIGN_OR_RETURN(draft.kernel, in_.stateful->GetOrCreate(StateKey(node, draft.info->device->backend()), *draft.info, *def));
     } else {

@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "thalweg/graph/functions.h"
 #include "thalweg/graph/loader.h"
-#include "thalweg/graph/lowering/function_body.h"
+#include "thalweg/graph/lowering/lower_functions.h"
 #include "thalweg/ops/register_all.h"
 #include "thalweg/proto/status_macros.h"
 #include "thalweg/runtime/kernel_services.h"
@@ -17,8 +17,8 @@ namespace {
 void Count(const Node& node, const KernelCatalog& catalog, OpCoverage* row) {
   ++row->nodes;
   for (const std::string& backend : Backends()) {
-    // What takes functions becomes other nodes before anything runs.
-    const absl::Status status = TakesFunctions(*node.schema) ? absl::OkStatus() : catalog.CanRun(node, backend);
+    // Functional form becomes other nodes before anything runs.
+    const absl::Status status = IsOfFunctionalForm(node) ? absl::OkStatus() : catalog.CanRun(node, backend);
     row->runnable[backend] += status.ok();
     if (backend != "cpu" || status.ok() || !row->first_missing.empty()) continue;
     row->first_missing_node = std::string(node.name);

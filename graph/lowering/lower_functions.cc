@@ -791,6 +791,9 @@ class Lowerer {
 
 }  // namespace
 
+bool IsOfFunctionalForm(const Node& node) { return FormOf(node) != Form::kNone; }
+bool IsKeptCall(const Node& node) { return FormOf(node) == Form::kPlainCall; }
+
 absl::Status LowerFunctions(PrunedGraph& step, const LoweringOptions& options) { return Lowerer(step, options).Run(); }
 
 }  // namespace thalweg

@@ -28,6 +28,11 @@ struct LoweringLimits {
   int max_name_bytes = 4096;      // of nodes, whose names grow with the depth
 };
 
+// True for nodes that lowering replaces (direct calls, PartitionedCall, If, While, ...) and for `_Call`.
+bool IsOfFunctionalForm(const Node& node);
+// True for the call that lowering leaves where it cannot replace one; attrs f and all_stateful (Effects) say what it runs.
+bool IsKeptCall(const Node& node);
+
 // The name of this pass in `Node::inserted_by`.
 inline constexpr char kLowerFunctions[] = "lower functions";
 

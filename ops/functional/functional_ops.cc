@@ -10,8 +10,7 @@
 namespace thalweg {
 namespace {
 
-// Tells placement where a `_Call` may be. The executor itself does the work of nodes that take functions, and lowering
-// leaves none of the others.
+// Tells placement where a `_Call` may be. The executor itself does its work, and lowering leaves none of the other ops.
 class CallKernel : public Kernel {
  public:
   absl::Status Compute(KernelContext&) override { return absl::InternalError("a node of functional form was run as a kernel"); }
