@@ -56,6 +56,8 @@ inline const OpRegistry& TestOps() {
     r->Add("Exit(data: T) -> output: T", "T: type").Shape(UnchangedShape);
     r->Add("NextIteration(data: T) -> output: T", "T: type").Shape(UnchangedShape);
     r->Add("PartitionedCall(args: Tin) -> output: Tout", "Tin: list(type); Tout: list(type); f: func");
+    r->Add("_Arg() -> output: T", "T: type; index: int >= 0").Stateful().Role(OpRole::kArg);
+    r->Add("_Retval(input: T)", "T: type; index: int >= 0").Stateful().Role(OpRole::kRetval);
     r->Add("Old(x: float) -> y: float").Deprecated(9, "use Neg");
     return r;
   }();
