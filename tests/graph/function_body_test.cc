@@ -84,21 +84,21 @@ TEST(FunctionBody, EveryFaultNamesFunctionAndNode) {
   const std::string neg = good.nodes;
   const std::string t = TypeAttr("T", "DT_INT32");
   for (const Case& c : std::vector<Case>{
-           {BodyNode("n", "Neg", {"b"}, t), good.rets, "\"b\""},
+           {BodyNode("n", "Neg", {"b"}, t), good.rets, "'b'"},
            {BodyNode("n", "NoSuchOperation", {"a"}, t), good.rets, "NoSuchOperation"},
            {BodyNode("n", "Neg", {"a:1"}, t), good.rets, "a:1"},
            {BodyNode("n", "Neg", {"a:output:0"}, t), good.rets, "a:output:0"},
-           {BodyNode("n", "Neg", {"m"}, t) + BodyNode("m", "Neg", {"n:y:0"}, t), good.rets, "\"m\""},
+           {BodyNode("n", "Neg", {"m"}, t) + BodyNode("m", "Neg", {"n:y:0"}, t), good.rets, "'m'"},
            {BodyNode("n", "Neg", {"m:y:0"}, t) + BodyNode("m", "Neg", {"n:y:0"}, t), good.rets, "cycle"},
            {BodyNode("n", "Neg", {"a"}, TypeAttr("T", "DT_FLOAT")), good.rets, "float32"},
            {BodyNode("n", "Neg", {"a"}), good.rets, "'T'"},
            {BodyNode("n", "Neg", {"a"}, AttrText("T", "placeholder: 'U'")), good.rets, "'U'"},
            {BodyNode("n", "Neg", {"^a", "a"}, t), good.rets, "control input"},
-           {BodyNode("n", "Neg", {"a", "^q"}, t), good.rets, "\"q\""},
+           {BodyNode("n", "Neg", {"a", "^q"}, t), good.rets, "'q'"},
            {BodyNode("a", "Neg", {"a"}, t), {{"r", "a"}}, "twice"},
            {neg, {}, "'r'"},
            {neg, {{"r", "zz:y:0"}}, "zz:y:0"},
-           {neg, {{"r", "n:out:0"}}, "\"out\""},
+           {neg, {{"r", "n:out:0"}}, "'out'"},
            {neg, {{"r", "n:y:0"}, {"nope", "n:y:0"}}, "nope"},
        }) {
     FunctionText f = good;
@@ -107,7 +107,7 @@ TEST(FunctionBody, EveryFaultNamesFunctionAndNode) {
     const absl::Status status = Instantiate(f).status();
     EXPECT_FALSE(status.ok()) << f.ToString();
     EXPECT_THAT(std::string(status.message()), HasSubstr(c.mentions));
-    EXPECT_THAT(std::string(status.message()), HasSubstr("function \"f\""));
+    EXPECT_THAT(std::string(status.message()), HasSubstr("function 'f'"));
   }
 }
 
