@@ -42,8 +42,8 @@ TEST(FunctionBody, NamesTensorsByOutputAndIndex) {
   ASSERT_TRUE(body.ok()) << body.status();
   EXPECT_EQ((*body)->graph.ToString(),
             "x = _Arg() [T=float32, _function_node=\"f/x\", index=0]\n"
-            "axis = Const() [_function_node=\"f/axis\", dtype=int32, value=tensor<int32[]:0>]\n"
-            "k = Const() [_function_node=\"f/k\", dtype=int32, value=tensor<int32[]:2>]\n"
+            "axis = Const() [_function_node=\"f/axis\", dtype=int32, value=int32[]]\n"
+            "k = Const() [_function_node=\"f/k\", dtype=int32, value=int32[]]\n"
             "split = Split(axis:0, x:0) [T=float32, _function_node=\"f/split\", num_split=3]\n"
             "best = TopKV2(split:2, k:0, ^x, ^axis) [T=float32, _function_node=\"f/best\"]\n"
             "_retval_top_0 = _Retval(best:0) [T=float32, _function_node=\"f/_retval_top_0\", index=0]\n"
