@@ -175,7 +175,7 @@ class Lowerer {
     const auto found = sites_.find(id);
     if (found != sites_.end()) return found->second;
     Site site;
-    site.chain = chains_.empty() ? -1 : 0;
+    site.chain = options_.within == nullptr ? -1 : 0;
     site.among_v1 = has_v1_;
     DescribeSite(graph_.node(id), form, &site);
     return site;
