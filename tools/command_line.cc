@@ -304,6 +304,10 @@ std::string ConfigText(const CommandSpec& spec, const Arguments& arguments) {
   return text;
 }
 
+absl::Status ForFlag(absl::string_view flag, const absl::Status& status) {
+  return status.ok() ? status : absl::Status(status.code(), absl::StrCat("--", flag, ": ", status.message()));
+}
+
 std::string HelpText(const CommandSpec& spec) {
   std::string text = absl::StrCat("thalweg ", spec.verb, *spec.positional != '\0' ? " " : "", spec.positional,
                                   " [flags]\n", spec.summary, "\n\n");

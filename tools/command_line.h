@@ -73,6 +73,20 @@ absl::StatusOr<Arguments> ParseArguments(const CommandSpec& spec, const std::vec
 // What --dump-config writes: with --config it means the same call. Flags that were not given are comments.
 std::string ConfigText(const CommandSpec& spec, const Arguments& arguments);
 
+// The same status with "--flag: " before its message; OK stays OK.
+absl::Status ForFlag(absl::string_view flag, const absl::Status& status);
+
+// Reads a flag, if it is there, with one of the functions of units.h; errors name the flag.
+template <typename T, typename Parse>
+absl::Status ReadFlag(const Arguments& arguments, const char* flag, T* out, Parse parse) {
+  const auto text = arguments.Value(flag);
+  if (!text) return absl::OkStatus();
+  auto value = parse(*text);
+  if (!value.ok()) return ForFlag(flag, value.status());
+  *out = *std::move(value);
+  return absl::OkStatus();
+}
+
 // One screen: usage, flags, examples.
 std::string HelpText(const CommandSpec& spec);
 

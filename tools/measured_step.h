@@ -56,17 +56,4 @@ int64_t ThreadsOf(int64_t asked);
 // What a failure of this step means to the program.
 Failure StepFailure(const MeasuredStep& step, absl::string_view verb, const absl::Status& status);
 
-// Reads a flag, if it is there, with one of the functions of units.h; errors name the flag.
-template <typename T, typename Parse>
-absl::Status ReadFlag(const Arguments& arguments, const char* flag, T* out, Parse parse) {
-  const auto text = arguments.Value(flag);
-  if (!text) return absl::OkStatus();
-  auto value = parse(*text);
-  if (!value.ok()) {
-    return absl::Status(value.status().code(), "--" + std::string(flag) + ": " + std::string(value.status().message()));
-  }
-  *out = *std::move(value);
-  return absl::OkStatus();
-}
-
 }  // namespace thalweg::tools

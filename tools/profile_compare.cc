@@ -231,10 +231,9 @@ class ProfileComparer {
     for (const auto& [key, nanos] : after_.transfers) keys.insert(key);
     for (const std::string& key : keys) {
       const auto a = before_.transfers.find(key), b = after_.transfers.find(key);
-      const bool in_both = a != before_.transfers.end() && b != after_.transfers.end();
-      if (in_both) continue;  // their _Send and _Recv are compared as nodes
-      Add(DifferenceCause::kTransfer, key, in_both ? "" : a == before_.transfers.end() ? "new" : "gone",
-          a == before_.transfers.end() ? 0 : a->second, b == after_.transfers.end() ? 0 : b->second, true);
+      const bool is_new = a == before_.transfers.end(), is_gone = b == after_.transfers.end();
+      if (!is_new && !is_gone) continue;  // their _Send and _Recv are compared as nodes
+      Add(DifferenceCause::kTransfer, key, is_new ? "new" : "gone", is_new ? 0 : a->second, is_gone ? 0 : b->second, true);
     }
   }
 

@@ -24,10 +24,6 @@ namespace {
 constexpr int64_t kMaxThreads = SessionOptions::kMaxThreads;
 constexpr int64_t kMaxParallelIterations = 1'000'000;
 
-absl::Status ForFlag(absl::string_view flag, const absl::Status& status) {
-  return status.ok() ? status : absl::Status(status.code(), absl::StrCat("--", flag, ": ", status.message()));
-}
-
 absl::Status CheckPolicy(const std::string& policy) {
   if (policy == "default") return absl::OkStatus();
   const std::pair<std::string, std::string> parts = absl::StrSplit(policy, absl::MaxSplits('~', 1));

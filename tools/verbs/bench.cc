@@ -133,10 +133,6 @@ std::vector<FigureName> FigureNames() {
 
 // ------------------------------------------------------------------------------------------------- flags
 
-absl::Status ForFlag(absl::string_view flag, const absl::Status& status) {
-  return absl::Status(status.code(), absl::StrCat("--", flag, ": ", status.message()));
-}
-
 absl::Status ReadRequest(const Arguments& arguments, Request* request) {
   THALWEG_RETURN_IF_ERROR(ReadStepFlags(arguments, &request->step));
   request->concurrency = {1};

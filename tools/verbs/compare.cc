@@ -9,7 +9,6 @@
 #include "thalweg/proto/status_macros.h"
 #include "thalweg/tools/assertion.h"
 #include "thalweg/tools/file.h"
-#include "thalweg/tools/measured_step.h"
 #include "thalweg/tools/profile_compare.h"
 #include "thalweg/tools/units.h"
 #include "thalweg/tools/verbs.h"

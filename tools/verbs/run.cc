@@ -89,10 +89,6 @@ struct Request {
   int64_t print_limit = -1;  // -1: print no elements
 };
 
-absl::Status ForFlag(absl::string_view flag, const absl::Status& status) {
-  return status.ok() ? status : absl::Status(status.code(), absl::StrCat("--", flag, ": ", status.message()));
-}
-
 absl::Status ReadQuantities(const Arguments& arguments, Request* request) {
   if (const auto text = arguments.Value("timeout")) {
     const absl::StatusOr<int64_t> nanos = ParseNanos(*text);
