@@ -251,17 +251,7 @@ absl::Status BackpropInputShape(ShapeContext& c) {
   return absl::OkStatus();
 }
 
-// The convolution's own cost: every element of out_backprop takes part in as many multiply-adds as the filter has
-// elements per output channel.
-NodeCost BackpropInputCost(const CostContext& c) {
-  NodeCost cost = CopyCost(c);
-  const PartialShape& filter = c.input(1);
-  double taps = 1;
-  for (int i = 0; i < 3 && i < filter.rank(); ++i)
-    taps *= IsKnownDim(filter.dim(i)) ? static_cast<double>(filter.dim(i)) : 1;
-  cost.flops = 2 * taps * c.InputElements(2);
-  return cost;
-}
+NodeCost BackpropInputCost(const CostContext& c) { return ConvBackpropCost(c, c.input(1)); }
 
 }  // namespace
 

@@ -122,15 +122,7 @@ absl::Status BackpropFilterShape(ShapeContext& c) {
   return absl::OkStatus();
 }
 
-// Every element of out_backprop meets every element of its window.
-NodeCost BackpropFilterCost(const CostContext& c) {
-  NodeCost cost = CopyCost(c);
-  const PartialShape& filter = c.output(0);
-  double taps = 1;
-  for (int i = 0; i < 3 && i < filter.rank(); ++i) taps *= IsKnownDim(filter.dim(i)) ? static_cast<double>(filter.dim(i)) : 1;
-  cost.flops = 2 * taps * c.InputElements(2);
-  return cost;
-}
+NodeCost BackpropFilterCost(const CostContext& c) { return ConvBackpropCost(c, c.output(0)); }
 
 }  // namespace
 

@@ -85,15 +85,13 @@ absl::Status ConvShape(ShapeContext& c, ConvKind kind, int spatial) {
   return absl::OkStatus();
 }
 
-// Two operations per multiply-add, of which every output element takes as many as the filter has elements per output
-// channel.
-NodeCost CostWithTaps(const CostContext& c, int last_tap_dim) {
+// Two operations per multiply-add, of which each of `elements` takes as many as the filter's dimensions up to this one have.
+NodeCost CostWithTaps(const CostContext& c, const PartialShape& filter, int last_tap_dim, double elements) {
   NodeCost cost = CopyCost(c);
   double taps = 1;
-  const PartialShape& filter = c.input(1);
   for (int i = 0; i <= last_tap_dim && i < filter.rank(); ++i)
     taps *= IsKnownDim(filter.dim(i)) ? static_cast<double>(filter.dim(i)) : 1;
-  cost.flops = 2 * taps * c.OutputElements(0);
+  cost.flops = 2 * taps * elements;
   return cost;
 }
 
@@ -139,7 +137,11 @@ absl::Status Conv2DShape(ShapeContext& c) { return ConvShape(c, ConvKind::kPlain
 absl::Status Conv3DShape(ShapeContext& c) { return ConvShape(c, ConvKind::kPlain, 3); }
 absl::Status DepthwiseConv2DShape(ShapeContext& c) { return ConvShape(c, ConvKind::kDepthwise, 2); }
 
-NodeCost ConvCost(const CostContext& c) { return CostWithTaps(c, c.input(1).rank() - 2); }
-NodeCost DepthwiseConvCost(const CostContext& c) { return CostWithTaps(c, c.input(1).rank() - 3); }
+NodeCost ConvCost(const CostContext& c) { return CostWithTaps(c, c.input(1), c.input(1).rank() - 2, c.OutputElements(0)); }
+NodeCost DepthwiseConvCost(const CostContext& c) { return CostWithTaps(c, c.input(1), c.input(1).rank() - 3, c.OutputElements(0)); }
+
+NodeCost ConvBackpropCost(const CostContext& c, const PartialShape& filter) {
+  return CostWithTaps(c, filter, 2, c.InputElements(2));
+}
 
 }  // namespace thalweg

@@ -29,5 +29,8 @@ absl::Status Conv3DShape(ShapeContext& c);
 absl::Status DepthwiseConv2DShape(ShapeContext& c);
 NodeCost ConvCost(const CostContext& c);
 NodeCost DepthwiseConvCost(const CostContext& c);
+// Of both gradients of a convolution, by the shape of its filter: every element of out_backprop (input 2) takes part in as
+// many multiply-adds as the filter has elements per output channel.
+NodeCost ConvBackpropCost(const CostContext& c, const PartialShape& filter);
 
 }  // namespace thalweg
