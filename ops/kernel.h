@@ -69,13 +69,24 @@ class AsyncKernel : public Kernel {
 // What a kernel factory may read. `attr` helpers: KernelInit::Attr<int64_t>("axis").
 class KernelInit {
  public:
-  explicit KernelInit(const KernelNode& node) : node_(node) {}
+  // `input_shapes`: what shape inference knows of the inputs, or nothing. `threads`: how many a step will have.
+  explicit KernelInit(const KernelNode& node, absl::Span<const PartialShape> input_shapes = {}, int threads = 1)
+      : node_(node), input_shapes_(input_shapes), threads_(threads) {}
   const KernelNode& node() const { return node_; }
+  int threads() const { return threads_; }
+  // Input i as far as its shape is known before anything runs.
+  PartialShape input_shape(size_t i) const {
+    if (i < input_shapes_.size()) return input_shapes_[i];
+    const bool constant = i < node_.constant_inputs.size() && node_.constant_inputs[i] != nullptr;
+    return constant ? PartialShape::Known(node_.constant_inputs[i]->shape) : PartialShape();
+  }
   template <typename T>
   absl::StatusOr<T> Attr(absl::string_view name) const { return node_.node_attrs().Get<T>(name); }
 
  private:
   const KernelNode& node_;
+  const absl::Span<const PartialShape> input_shapes_;
+  const int threads_;
 };
 
 // One execution of a node. Made by the executor; a kernel uses it only until it returns (or calls done).
@@ -117,6 +128,9 @@ class KernelContext {
   // when all are done. `nanos_per_item` decides whether splitting pays; `fn` must not block or throw.
   void ParallelFor(int64_t total, double nanos_per_item, absl::FunctionRef<void(int64_t, int64_t)> fn);
 
+  // Tells executions of this node within one step apart: the frame instance and iteration it runs in, 0 outside loops.
+  uint64_t iteration_key() const { return iteration_key_; }
+
   // Executor side: prepares the context for one execution.
   void Bind(const KernelNode* node, StepServices* step, Value* slots, const uint32_t* input_slots, Value* outputs,
             const uint8_t* last_use, const bool* outputs_required) {
@@ -128,6 +142,7 @@ class KernelContext {
     last_use_ = last_use;
     outputs_required_ = outputs_required;
   }
+  void set_iteration_key(uint64_t key) { iteration_key_ = key; }
 
  private:
   const KernelNode* node_ = nullptr;
@@ -137,6 +152,7 @@ class KernelContext {
   Value* outputs_ = nullptr;              // this node's outputs, contiguous
   const uint8_t* last_use_ = nullptr;     // per input: 1 if this execution is the value's last user
   const bool* outputs_required_ = nullptr;
+  uint64_t iteration_key_ = 0;
 };
 
 }  // namespace thalweg

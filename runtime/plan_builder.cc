@@ -187,7 +187,9 @@ class PlanBuilder {
     if (node.stateful() && in_.stateful != nullptr && node.origin != kNoNode) {
       THALWEG_ASSIGN_OR_RETURN(draft.kernel, in_.stateful->GetOrCreate(StateKey(node, draft.info->device->backend()), *draft.info, *def));
     } else {
-      THALWEG_ASSIGN_OR_RETURN(draft.kernel, def->factory(KernelInit(*draft.info)));
+      std::vector<PartialShape> shapes;
+      for (Endpoint e : node.data_inputs()) shapes.push_back(in_.compiled->shapes.output(e));
+      THALWEG_ASSIGN_OR_RETURN(draft.kernel, def->factory(KernelInit(*draft.info, shapes, in_.threads)));
     }
     draft.kind = draft.kernel->is_async() ? NodeKind::kAsync : NodeKind::kKernel;
     return absl::OkStatus();

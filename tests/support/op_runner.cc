@@ -218,7 +218,9 @@ absl::Status OpRunner::CheckShapes(const Node& node, const std::vector<Tensor>& 
 absl::StatusOr<std::vector<Tensor>> OpRunner::Run() {
   Node node;
   THALWEG_RETURN_IF_ERROR(Resolve(&node));
-  THALWEG_ASSIGN_OR_RETURN(std::unique_ptr<Kernel> kernel, node.def->factory(KernelInit(node.kernel_node)));
+  std::vector<PartialShape> shapes;
+  for (const Tensor& input : inputs_) shapes.push_back(PartialShape::Known(input.shape()));
+  THALWEG_ASSIGN_OR_RETURN(std::unique_ptr<Kernel> kernel, node.def->factory(KernelInit(node.kernel_node, shapes)));
   if (node.kernel_node.schema->stateful) {
     THALWEG_ASSIGN_OR_RETURN(std::vector<Tensor> outputs, RunKernel(node, *kernel, /*may_overwrite=*/false, /*pieces=*/1));
     THALWEG_RETURN_IF_ERROR(CheckShapes(node, outputs));
