@@ -300,7 +300,7 @@ absl::Status ZipWriter::Finish() {
     Append(&record, kVersion64, 2);
     absl::StrAppend(&record, CommonFields(entry.crc, large ? kSeeExtra : static_cast<uint32_t>(entry.size),
                                           entry.name.size(), extra.size()));
-    Append(&record, 0, 10);  // comment, disk, attributes
+    record.append(10, '\0');  // comment, disk, attributes
     Append(&record, far ? kSeeExtra : entry.offset, 4);
     THALWEG_RETURN_IF_ERROR(out_->Write(absl::StrCat(record, entry.name, extra)));
   }
