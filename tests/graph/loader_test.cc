@@ -10,6 +10,7 @@
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 #include "thalweg/tests/graph/test_ops.h"
+#include "thalweg/tests/support/tests_dir.h"
 #include "thalweg/graph.pb.h"
 #include "thalweg/graph/functions.h"
 
@@ -420,7 +421,7 @@ TEST(Loader, FilesAreReadOrNamed) {
   LoadOptions options;
   options.schemas = &TestOps();
   EXPECT_EQ(LoadGraphFile("/nonexistent/graph.pb", options).status().code(), absl::StatusCode::kNotFound);
-  EXPECT_EQ(LoadGraphFile(THALWEG_TESTS_DIR, options).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(LoadGraphFile(testing::TestsDir(), options).status().code(), absl::StatusCode::kInvalidArgument);
 
   // With a constant that stays a view of what was read, whatever becomes of the file.
   GraphDef graph;

@@ -14,6 +14,7 @@
 #include "thalweg/saved_model.pb.h"
 #include "thalweg/config.pb.h"
 #include "thalweg/tests/graph/test_ops.h"
+#include "thalweg/tests/support/tests_dir.h"
 
 namespace thalweg {
 namespace {
@@ -53,7 +54,7 @@ std::unique_ptr<Message> NewMessageFor(const std::string& stem) {
 std::vector<std::filesystem::path> WireFiles() {
   std::vector<std::filesystem::path> files;
   for (const auto& entry :
-       std::filesystem::directory_iterator(std::filesystem::path(THALWEG_TESTS_DIR) / "golden/wire")) {
+       std::filesystem::directory_iterator(std::filesystem::path(testing::TestsDir()) / "golden/wire")) {
     if (entry.path().extension() == ".pb") files.push_back(entry.path());
   }
   return files;
@@ -95,7 +96,7 @@ TEST(WireGolden, TextAndBinarySayTheSame) {
 TEST(WireGolden, UnknownFieldsSurvive) {
   for (const char* name : {"unknown_top", "unknown_nested"}) {
     const std::string bytes =
-        ReadFile(std::filesystem::path(THALWEG_TESTS_DIR) / "golden/wire" / (std::string(name) + ".pb"));
+        ReadFile(std::filesystem::path(testing::TestsDir()) / "golden/wire" / (std::string(name) + ".pb"));
     GraphDef graph;
     ASSERT_TRUE(graph.ParseFromString(bytes)) << name;
     EXPECT_EQ(Sorted(SerializeInOrder(graph)), Sorted(bytes)) << name;

@@ -9,6 +9,7 @@
 #include "nlohmann/json.hpp"
 #include "thalweg/graph/op_schema.h"
 #include "thalweg/ops/register_all.h"
+#include "thalweg/tests/support/tests_dir.h"
 
 namespace thalweg {
 namespace {
@@ -18,7 +19,7 @@ using Json = nlohmann::json;
 const std::map<std::string, Json>& TensorFlowOps() {
   static const auto& ops = *[] {
     auto* by_name = new std::map<std::string, Json>;
-    std::ifstream file(std::string(THALWEG_TESTS_DIR) + "/golden/ops.json");
+    std::ifstream file(testing::TestsDir() + "/golden/ops.json");
     const Json document = Json::parse(file);
     for (const Json& op : document.at("ops")) by_name->emplace(op.at("name").get<std::string>(), op);
     return by_name;

@@ -7,6 +7,7 @@
 
 #include "gtest/gtest.h"
 #include "thalweg/ops/float_environment.h"
+#include "thalweg/tests/support/tests_dir.h"
 
 namespace thalweg {
 namespace {
@@ -15,7 +16,7 @@ using numeric_internal::BitsToFloat;
 using numeric_internal::FloatToBits;
 
 std::ifstream OpenGolden(const std::string& name) {
-  std::ifstream file(std::string(THALWEG_TESTS_DIR) + "/golden/numeric/" + name);
+  std::ifstream file(testing::TestsDir() + "/golden/numeric/" + name);
   EXPECT_TRUE(file.is_open()) << name;
   return file;
 }

@@ -8,11 +8,12 @@
 
 #include "absl/strings/match.h"
 #include "thalweg/tools/literal.h"
+#include "thalweg/tests/support/tests_dir.h"
 
 namespace thalweg::tools {
 namespace {
 
-const std::string kDigits = std::string(THALWEG_TESTS_DIR) + "/golden/digits/";
+const std::string kDigits = testing::TestsDir() + "/golden/digits/";
 
 WantedInput Wanted(DType dtype, std::vector<int64_t> dims) { return {dtype, *PartialShape::Make(dims)}; }
 
