@@ -79,6 +79,20 @@ void CompiledCallable::ReleaseState(std::unique_ptr<StepState> state) {
   if (idle_.size() < kMaxIdleStates) idle_.push_back(std::move(state));
 }
 
+std::unique_ptr<Recorder> CompiledCallable::AcquireRecorder() {
+  std::unique_ptr<Recorder> recorder;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    recorder = std::move(idle_recorder_);
+  }
+  return recorder != nullptr ? std::move(recorder) : std::make_unique<Recorder>(*plan_, core_->pool().threads());
+}
+
+void CompiledCallable::ReleaseRecorder(std::unique_ptr<Recorder> recorder) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (idle_recorder_ == nullptr) idle_recorder_ = std::move(recorder);
+}
+
 absl::Status CompiledCallable::CheckFeeds(absl::Span<const Tensor> feeds) const {
   if (feeds.size() != plan_->feed_types.size()) {
     return absl::InvalidArgumentError(absl::StrCat(feeds.size(), " tensors were fed where ", plan_->feed_types.size(), " are expected"));
@@ -143,14 +157,15 @@ absl::Status CompiledCallable::RunInto(absl::Span<const Tensor> feeds, std::vect
   if (!kRecordingBuiltIn) return absl::UnimplementedError("this build cannot record steps (THALWEG_RECORDING is OFF)");
   // The step's length is what a clock around this call shows, preparing and reading out the recording included.
   const auto begin = std::chrono::steady_clock::now();
-  auto recorder = std::make_unique<Recorder>(*plan_, core_->pool().threads());
+  std::unique_ptr<Recorder> recorder = AcquireRecorder();
+  recorder->Begin();
   auto memory = options.record_memory ? std::make_unique<MemoryRecorder>(*plan_) : nullptr;
   absl::Status status = RunRecorded(feeds, results, options, cancellation, recorder.get());
   recorder->ToTrace(options.trace);
   options.trace->memory.clear();
   if (memory != nullptr) memory->ToTrace(options.trace);
   memory.reset();
-  recorder.reset();
+  ReleaseRecorder(std::move(recorder));
   options.trace->step_nanos = std::chrono::nanoseconds(std::chrono::steady_clock::now() - begin).count();
   return status;
 }

@@ -41,12 +41,15 @@ class CompiledCallable final : public Callable {
                        Cancellation* cancellation, Recorder* recorder);
   std::unique_ptr<StepState> AcquireState();
   void ReleaseState(std::unique_ptr<StepState> state);
+  std::unique_ptr<Recorder> AcquireRecorder();
+  void ReleaseRecorder(std::unique_ptr<Recorder> recorder);
 
   const std::shared_ptr<SessionCore> core_;  // outlives the plan's tensors and kernels
   const std::unique_ptr<Plan> plan_;
   const Info info_;
   std::mutex mutex_;
   std::vector<std::unique_ptr<StepState>> idle_;  // guarded by mutex_
+  std::unique_ptr<Recorder> idle_recorder_;       // guarded by mutex_; null until a step was recorded
 };
 
 }  // namespace thalweg

@@ -1,5 +1,8 @@
-// Recorder: the event rings of one traced step. Preallocated, one per compute thread, so that recording takes two reads of
-// the time-stamp counter and one store per node; threads that are not compute threads (device engines) share a locked one.
+// Recorder: the event rings of one traced step after the other. One ring per compute thread, so that recording takes two reads
+// of the time-stamp counter and one store per node; threads that are not compute threads (device engines) share a locked one.
+// The rings are kept from step to step: fresh memory would cost more per event, in page faults, than the event itself.
+//
+// Threading: Begin and ToTrace before and after the step; Record from all its threads in between.
 #pragma once
 
 #include <chrono>
@@ -25,8 +28,12 @@ inline constexpr bool kRecordingBuiltIn = true;
 
 class Recorder {
  public:
-  // Room for every node of the plan on each of `threads` threads, and for some iterations of those in loops.
+  // Room for every node of the plan on each of `threads` threads, and for some iterations of those in loops. `plan` must outlive
+  // the recorder.
   Recorder(const Plan& plan, int threads);
+
+  // Forgets the step before and starts the clock of the next one.
+  void Begin();
 
   // A cheap monotonic clock in unspecified units; ToTrace converts.
   static uint64_t Ticks() {
@@ -61,14 +68,15 @@ class Recorder {
 
  private:
   void RecordForeign(const Event& event);
+  size_t NumEvents();
 
   struct alignas(64) Ring {
     std::unique_ptr<Event[]> events;  // not initialised: pages of rings that nobody uses are never touched
     size_t used = 0;
     int64_t dropped = 0;
   };
-  const std::chrono::steady_clock::time_point begin_time_ = std::chrono::steady_clock::now();
-  const uint64_t begin_ticks_ = Ticks();
+  std::chrono::steady_clock::time_point begin_time_;
+  uint64_t begin_ticks_ = 0;
   const Plan& plan_;
   const size_t ring_size_;
   std::vector<Ring> rings_;

@@ -383,8 +383,14 @@ double ProfileResult::Closure() const {
 }
 
 double ProfileResult::Overhead() const {
-  const auto without = static_cast<double>(Median(untraced_nanos));
-  return without > 0 ? static_cast<double>(Median(traced_nanos)) / without - 1 : 0;
+  std::vector<double> ratios;
+  for (size_t i = 0; i < std::min(traced_nanos.size(), untraced_nanos.size()); ++i) {
+    if (untraced_nanos[i] > 0) ratios.push_back(static_cast<double>(traced_nanos[i]) / static_cast<double>(untraced_nanos[i]));
+  }
+  if (ratios.empty()) return 0;
+  const auto middle = ratios.begin() + static_cast<std::ptrdiff_t>(ratios.size() / 2);
+  std::nth_element(ratios.begin(), middle, ratios.end());
+  return *middle - 1;
 }
 
 std::string ProfileText(const ProfileResult& result, const ProfileReportOptions& options) {

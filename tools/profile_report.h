@@ -25,7 +25,8 @@ struct ProfileResult {
 
   // Busy time and gaps of a device, as a share of what the clock around the calls showed: 1 if totals close.
   double Closure() const;
-  // What recording adds to the median step, as a share.
+  // What recording adds to a step, as a share: the median over pairs of a recorded step and the plain one beside it, so that what
+  // slows the machine for a while slows both.
   double Overhead() const;
 };
 

@@ -112,7 +112,8 @@ absl::Status ReadRequest(const Arguments& arguments, Request* request) {
   return absl::OkStatus();
 }
 
-// Recorded steps and plain ones take turns, so that both see the same machine: their difference is what recording costs.
+// Recorded steps and plain ones take turns, so that both see the same machine: their difference is what recording costs. Which of a
+// pair comes first changes too, because adding a recorded step to the profile leaves the caches to the step after it.
 absl::Status Measure(const Request& request, const PreparedStep& prepared, Cancellation& cancellation, Trace* trace,
                      ProfileResult* result) {
   std::vector<Tensor> results;
@@ -127,12 +128,20 @@ absl::Status Measure(const Request& request, const PreparedStep& prepared, Cance
   int64_t nanos = 0;
   for (int64_t i = 0; i < request.warmup; ++i) THALWEG_RETURN_IF_ERROR(run({}, &nanos));
   if (request.warmup > 0) THALWEG_RETURN_IF_ERROR(run(traced, &nanos));  // makes the tables that traces refer to
-  for (int64_t i = 0; i < request.steps; ++i) {
-    THALWEG_RETURN_IF_ERROR(run({}, &nanos));
+  const auto run_plain = [&] {
+    absl::Status status = run({}, &nanos);
     result->untraced_nanos.push_back(nanos);
-    THALWEG_RETURN_IF_ERROR(run(traced, &nanos));
+    return status;
+  };
+  const auto run_recorded = [&] {
+    absl::Status status = run(traced, &nanos);
     result->traced_nanos.push_back(nanos);
-    THALWEG_RETURN_IF_ERROR(result->profile.Add(*trace));
+    return status.ok() ? result->profile.Add(*trace) : status;
+  };
+  for (int64_t i = 0; i < request.steps; ++i) {
+    if (i % 2 == 0) THALWEG_RETURN_IF_ERROR(run_plain());
+    THALWEG_RETURN_IF_ERROR(run_recorded());
+    if (i % 2 == 1) THALWEG_RETURN_IF_ERROR(run_plain());
   }
   results.clear();  // so that freeing the last step's is not counted against this one
   RunOptions with_memory = traced;
