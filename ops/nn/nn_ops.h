@@ -12,6 +12,7 @@ void RegisterConvBackpropOps(OpLibrary& lib);
 void RegisterConvBackpropFilterOps(OpLibrary& lib);
 void RegisterCrossEntropyOps(OpLibrary& lib);
 void RegisterFakeQuantOps(OpLibrary& lib);
+void RegisterInTopKOps(OpLibrary& lib);
 void RegisterLrnOps(OpLibrary& lib);
 void RegisterPoolOps(OpLibrary& lib);
 void RegisterSoftmaxOps(OpLibrary& lib);

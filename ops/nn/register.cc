@@ -12,6 +12,7 @@ void RegisterNnOps(OpLibrary& lib) {
   RegisterConvBackpropFilterOps(lib);
   RegisterCrossEntropyOps(lib);
   RegisterFakeQuantOps(lib);
+  RegisterInTopKOps(lib);
   RegisterLrnOps(lib);
   RegisterPoolOps(lib);
   RegisterSoftmaxOps(lib);

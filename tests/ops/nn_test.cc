@@ -1,4 +1,4 @@
-// BiasAdd, FusedBatchNorm, Softmax, LogSoftmax, LRN.
+// BiasAdd, FusedBatchNorm, Softmax, LogSoftmax, LRN, InTopK.
 #include <cmath>
 #include <complex>
 
@@ -195,6 +195,32 @@ TEST(Softmax, TypesAndShapes) {
     ExpectShape(*empty.Input(MakeTensor<float>({}, {3, 0})).RunOne(), {3, 0});
     EXPECT_EQ(scalar.Scalar(1.0f).RunOne().status().code(), absl::StatusCode::kInvalidArgument);
   }
+}
+
+// Answers of TensorFlow 2.21.
+TEST(InTopK, TiesAreInAndWhatIsNotFiniteIsNot) {
+  const auto in = [](std::vector<float> row, int32_t target, int32_t k) {
+    const int64_t classes = static_cast<int64_t>(row.size());
+    OpRunner with_input("InTopKV2");
+    const bool value = Values<bool>(*with_input.Input(MakeTensor(row, {1, classes})).Input<int32_t>({target}, {1}).Scalar<int32_t>(k).RunOne())[0];
+    OpRunner with_attr("InTopK");
+    with_attr.With("k", k).Input(MakeTensor(row, {1, classes})).Input<int64_t>({target}, {1});
+    EXPECT_EQ(Values<bool>(*with_attr.RunOne())[0], value);
+    return value;
+  };
+  EXPECT_TRUE(in({1, 2, 3, 3}, 2, 1));
+  EXPECT_FALSE(in({1, 2, 3, 3}, 1, 2));
+  EXPECT_TRUE(in({1, 2, 3, 3}, 1, 3));
+  EXPECT_TRUE(in({0, 0, 0}, 1, 1));
+  EXPECT_TRUE(in({1, 2}, 0, 5));
+  EXPECT_FALSE(in({1, 2, NAN}, 1, 3));
+  EXPECT_FALSE(in({1, INFINITY}, 1, 2));
+  EXPECT_FALSE(in({1, 2, 3}, 3, 3));
+  EXPECT_FALSE(in({1, 2, 3}, -1, 3));
+  EXPECT_FALSE(in({1, 2, 3}, 2, 0));
+  OpRunner rows("InTopKV2");
+  rows.Input<float>({1, 2}, {1, 2}).Input<int32_t>({0, 1}, {2}).Scalar<int32_t>(1);
+  EXPECT_EQ(rows.RunOne().status().code(), absl::StatusCode::kInvalidArgument);
 }
 
 TEST(Lrn, IsItsDefinition) {
