@@ -1,217 +1,338 @@
 #!/usr/bin/env python3
-"""Dispatch overheads of thalweg beside TensorFlow's Session: ratios from one interleaved run.
+"""thalweg beside its peers: every figure of docs/performance.md, from one run.
 
-    run.py --bin build/release/bench_micro [--threads 1,2] [--repeats 15] [--json out.json] [--only NAME,...]
+    run.py [--build build/release] [--models MODELS] [--markdown] [--update docs/performance.md] [--json out.json]
+           [--sections step,callers,recording,models] [--only WORD] [--threads 1,2] [--rounds 15] [--slice 0.02] [--python PYTHON]
 
-Needs tensorflow-cpu (tests/golden/requirements.txt) in the interpreter that runs it. Each round measures us, TensorFlow, us
-again: the two of ours are the A-A control. TensorFlow runs with graph rewrites off through a prepared callable; thalweg with
---no-opt through a prepared callable in C++. Figures are medians over the rounds, per node (or per step for `null_run`).
+Needs the project built, g++, and a network: TensorFlow, ONNX Runtime, OpenVINO and OpenCV are installed into a virtual environment
+that is deleted afterwards (--python: use the packages of that interpreter instead). MODELS is a folder as models.py takes it; without
+one, whole models are left out.
+
+  step       empty step; chain, fan-out and fan-in, diamonds, random graph of nodes that do nothing, chain of scalar additions; time
+             until a first step has run (load, place, compile). thalweg with --no-opt, TensorFlow with rewrites off.
+  callers    1, 2 and 8 callers of one session
+  recording  what a trace costs per node, and whether `thalweg profile` says so itself
+  models     whole models (models.py)
+
+All programs of a measurement take turns on the same cores, a round after the other, thalweg first and last: its two figures are the
+A-A control, and a measurement whose control is outside 0.97 .. 1.03 is repeated, at most --retries times, and marked if it stays
+outside. Ratios are medians over the rounds of our time to the peer's, so below 1 is faster. Busy time and gaps of a traced step are
+compared with a clock around it for every workload; the worst is printed.
 """
-import argparse, json, os, random, statistics, subprocess, sys, tempfile, time
 
-os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '3')
+import argparse
+import json
+import os
+import pathlib
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
 
+import peers as peers_module
+import workloads
+from goals import goals_of
 
-def make_graphs(out):
-    """The workloads as GraphDef files -> {name: (path, feed, fetch, target, nodes, steps per measurement)}
-
-    For loops, nodes are iterations: their figures are per iteration."""
-    import tensorflow as tf
-    tf1 = tf.compat.v1
-    graphs = {}
-
-    def new():
-        g = tf1.GraphDef()
-        g.versions.producer = 1087
-        return g
-
-    def add(g, name, op, inputs=(), **types):
-        n = g.node.add()
-        n.name, n.op = name, op
-        n.input.extend(inputs)
-        for k, v in types.items(): n.attr[k].type = v
-        return n
-
-    def save(name, g, feed, fetch, target, nodes, steps):
-        path = os.path.join(out, name + '.pb')
-        with open(path, 'wb') as f: f.write(g.SerializeToString())
-        graphs[name] = (path, feed, fetch, target, nodes, steps)
-
-    f32 = tf.float32.as_datatype_enum
-    N, M = 10000, 100000
-
-    g = new()
-    add(g, 'n0', 'NoOp')
-    for i in range(1, N): add(g, f'n{i}', 'NoOp', [f'^n{i-1}'])
-    save('noop_chain', g, '-', '-', f'n{N-1}', N, 20)
-
-    g = new()
-    add(g, 'r', 'NoOp')
-    for i in range(N): add(g, f'f{i}', 'NoOp', ['^r'])
-    add(g, 'e', 'NoOp', [f'^f{i}' for i in range(N)])
-    save('fan_out_in', g, '-', '-', 'e', N, 20)
-
-    rng = random.Random(1)
-    g = new()
-    names = [f'scope{i % 100}/n{i}' for i in range(M)]
-    for i in range(M):
-        before = sorted({rng.randrange(max(0, i - 1000), i) for _ in range(2)}) if i else []
-        add(g, names[i], 'NoOp', [f'^{names[j]}' for j in before])
-    add(g, 'end', 'NoOp', [f'^{n}' for n in names[-1000:]])
-    save('random_dag', g, '-', '-', 'end', M, 3)
-
-    g = new()
-    add(g, 'x', 'Placeholder', dtype=f32).attr['shape'].shape.SetInParent()
-    one = add(g, 'one', 'Const', dtype=f32)
-    one.attr['value'].tensor.CopyFrom(tf.make_tensor_proto(1.0))
-    for i in range(N): add(g, f'a{i}', 'AddV2', [f'a{i-1}' if i else 'x', 'one'], T=f32)
-    add(g, 'y', 'Identity', [f'a{N-1}'], T=f32)
-    save('add_chain', g, 'x:0', 'y:0', '-', N, 5)
-
-    g = new()
-    add(g, 'x', 'Placeholder', dtype=f32).attr['shape'].shape.SetInParent()
-    add(g, 'y', 'Identity', ['x'], T=f32)
-    save('null_run', g, 'x:0', 'y:0', '-', 1, 2000)
-
-    def loop(name, iterations, steps, variables=1, inner=1, devices=('', '')):
-        """A counter and `variables` - 1 more int32 sums; nested if inner > 1; additions alternate between two devices."""
-        with tf.Graph().as_default() as graph:
-            tf1.disable_control_flow_v2()
-
-            def body(i, *values):
-                with tf.device(devices[0]): i = i + 1
-                out = []
-                for k, v in enumerate(values):
-                    with tf.device(devices[k % 2]): out.append(v + i)
-                if devices[1]:
-                    with tf.device(devices[1]): i = tf.identity(i)
-                if inner > 1: out[0] = tf1.while_loop(lambda j: j < inner, lambda j: [j + 1], [0], back_prop=False) + out[0]
-                return [i] + out
-
-            start = [tf.constant(0) for _ in range(variables)]
-            results = tf1.while_loop(lambda i, *_: i < iterations, body, start, back_prop=False)
-            tf.add_n(results if isinstance(results, list) else [results], name='y')
-        save(name, graph.as_graph_def(), '-', 'y:0', '-', iterations * inner, steps)
-
-    loop('counter_loop', 1000000, 1)
-    loop('nested_loop', 1000, 1, variables=2, inner=1000)
-    loop('loop_100_vars', 10000, 1, variables=100)
-    loop('loop_2_devices', 100000, 1, variables=3, devices=('/cpu:0', '/cpu:1'))
-    return graphs
+HERE = pathlib.Path(__file__).resolve().parent
+CONTROL = (0.97, 1.03)
+SECTIONS = ("step", "callers", "recording", "models")
+MARKS = ("<!-- figures: written by tests/bench/run.py -->", "<!-- end of figures -->")
 
 
-# Workloads that run on more than one device, and loops that are also run by the executor for many threads.
-DEVICES = {'loop_2_devices': 'CPU:0,CPU:1'}
-LOOPS = ('counter_loop', 'nested_loop', 'loop_100_vars', 'loop_2_devices')
+def median_ratio(ours, theirs):
+    return statistics.median(a / b for a, b in zip(ours, theirs))
 
 
-class Thalweg:
-    def __init__(self, binary):
-        self.p = subprocess.Popen([binary], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+class Bench:
+    def __init__(self, options, peers, folder):
+        self.options, self.peers, self.folder = options, peers, folder
+        self.rows = []
+        self.closures = {}  # workload -> busy and gaps as a share of the clock outside
 
-    def ask(self, line):
-        self.p.stdin.write(line + '\n')
-        self.p.stdin.flush()
-        answer = self.p.stdout.readline().split()
-        if not answer or answer[0] == 'error': raise RuntimeError(f'{line}: {" ".join(answer)}')
-        return answer
+    def say(self, row, text):
+        self.rows.append(row)
+        print(f"{row['workload']:<22} T={row['threads']}  {text}", file=sys.stderr, flush=True)
 
-    def load(self, name, path, feed, fetch, target, threads, more=''):
-        return [int(v) for v in self.ask(f'load {name} {path} {feed} {fetch} {target} {threads} {more}')[1:]]
+    # ---- step
 
-    def nanos(self, name, steps): return int(self.ask(f'run {name} {steps}')[1])
+    def steps(self, threads):
+        for workload in workloads.all_workloads():
+            if self.options.only not in workload.name:
+                continue
+            if not os.path.exists(os.path.join(self.folder, workload.name + ".pb")):
+                workload.write(self.folder)
+            for attempt in range(self.options.retries + 1):
+                row = self.step(workload, threads)
+                if row["accepted"]:
+                    break
+            figures = "  ".join(f"{name} {peer['nanos']:.4g} ns ({peer['ratio']:.3f})" for name, peer in row["peers"].items())
+            self.say(row, f"thalweg {row['nanos']:.4g} ns  {figures}  A-A {row['control']:.3f}  first step after {row['load_seconds']:.2f} s")
+
+    def start_loaded(self, workload, threads):
+        """The servers that can run the workload, and how long each took until its first step."""
+        servers, loads = {}, {}
+        for name, server in self.peers.start(threads).items():
+            try:
+                loads[name] = server.load(self.folder, workload) / 1e9
+                servers[name] = server
+            except (RuntimeError, BrokenPipeError) as e:
+                server.close()
+                print(f"{workload.name}: {name} is left out: {e}", file=sys.stderr)
+        return servers, loads
+
+    def step(self, workload, threads):
+        servers, loads = self.start_loaded(workload, threads)
+        counts = {name: self.steps_per_slice(server, workload) for name, server in servers.items()}
+        times = {name: [] for name in servers}
+        again = []
+        per_node = lambda name: servers[name].run(workload, counts[name]) / counts[name] / workload.nodes  # noqa: E731
+        for _ in range(self.options.rounds):
+            for name in servers:
+                times[name].append(per_node(name))
+            again.append(per_node("thalweg"))
+        self.closures[f"{workload.name}, {threads} threads"] = self.closure(servers["thalweg"], workload)
+        for server in servers.values():
+            server.close()
+        return self.row(workload, threads, times, again, loads)
+
+    def steps_per_slice(self, server, workload):
+        nanos = min(server.run(workload, 1) for _ in range(3))
+        return max(1, min(1_000_000, round(self.options.slice * 1e9 / nanos)))
+
+    def closure(self, server, workload):
+        """The middle of several traced steps: one of them may lose its core between the two clocks."""
+        answers = [server.ask(f"trace {workload.name}") for _ in range(9)]
+        return statistics.median(accounted / wall for _, _, accounted, wall in answers)
+
+    def row(self, workload, threads, times, again, loads):
+        ours = times.pop("thalweg")
+        both = [(a + b) / 2 for a, b in zip(ours, again)]
+        control = statistics.median(ours) / statistics.median(again)
+        row = {"workload": workload.name, "threads": threads, "nodes": workload.nodes, "nanos": statistics.median(ours + again),
+               "least_nanos": min(ours + again), "control": control, "accepted": CONTROL[0] <= control <= CONTROL[1],
+               "load_seconds": loads["thalweg"], "peers": {}}
+        for name, theirs in times.items():
+            row["peers"][name] = {"nanos": statistics.median(theirs), "least_nanos": min(theirs), "ratio": median_ratio(both, theirs),
+                                  "least_ratio": row["least_nanos"] / min(theirs), "load_seconds": loads[name]}
+        if "TensorFlow" in loads:
+            row["load_ratio"] = loads["thalweg"] / loads["TensorFlow"]
+        one = next((r for r in self.rows if r["workload"] == workload.name and r["threads"] == 1), None)
+        if one and threads > 1:
+            row["to_one_thread"] = row["nanos"] / one["nanos"]
+        return row
+
+    # ---- callers
+
+    def callers(self, threads):
+        workload = workloads.CALLERS
+        workload.write(self.folder)
+        servers = {name: s for name, s in self.peers.start(threads, pinned=False).items() if name != "oneTBB"}
+        rates = {name: {} for name in servers}
+        for name, server in servers.items():
+            server.load(self.folder, workload)
+        steps = {name: 10 * self.steps_per_slice(server, workload) for name, server in servers.items()}
+        for _ in range(self.options.rounds):
+            for name, server in servers.items():
+                for callers in (1, 2, 8):
+                    wall, processor = server.ask(f"callers {workload.name} {callers} {max(1, steps[name] // callers)}")
+                    done = callers * max(1, steps[name] // callers)
+                    rates[name].setdefault(callers, []).append((done / wall * 1e9, processor / done))
+        for server in servers.values():
+            server.close()
+        row = {"workload": "callers", "threads": threads, "nodes": workload.nodes, "peers": {}}
+        for name, by_callers in rates.items():
+            figures = {f"per_second_{n}": statistics.median(rate for rate, _ in pairs) for n, pairs in by_callers.items()}
+            figures["callers_8_to_2"] = median_ratio([r for r, _ in by_callers[8]], [r for r, _ in by_callers[2]])
+            # On a busy machine more callers get more of it; the processor time of a step does not depend on that.
+            figures["processor_8_to_2"] = median_ratio([p for _, p in by_callers[8]], [p for _, p in by_callers[2]])
+            if name == "thalweg":
+                row.update(figures)
+            else:
+                row["peers"][name] = figures
+        rates_text = ", ".join(f"{row[f'per_second_{n}']:.0f}/s by {n}" for n in (1, 2, 8))
+        self.say(row, f"{rates_text}; 8 to 2 {row['callers_8_to_2']:.3f}, processor time per step {row['processor_8_to_2']:.3f}")
+
+    # ---- recording
+
+    def recording(self):
+        for name in ("chain_10k", "random_dag_100k"):
+            workload = next(w for w in workloads.all_workloads() if w.name == name)
+            if not os.path.exists(os.path.join(self.folder, name + ".pb")):
+                workload.write(self.folder)
+            server = self.thalweg_alone()
+            server.load(self.folder, workload)
+            plain, recorded, plain_median, recorded_median = server.ask(f"overhead {name} {10 * self.options.rounds}")
+            nodes = server.ask(f"trace {name}")[1]
+            server.close()
+            row = {"workload": f"recording {name}", "threads": 1, "nodes": nodes, "overhead_nanos": (recorded - plain) / nodes,
+                   "overhead_median_nanos": (recorded_median - plain_median) / nodes, "peers": {}}
+            self.say(row, f"{row['overhead_nanos']:.1f} ns per node by least times, {row['overhead_median_nanos']:.1f} by medians")
+        if self.options.models and (self.options.models / "resnet50" / "model.pb").exists():
+            self.recording_of_resnet()
+
+    def thalweg_alone(self):
+        return peers_module.Server([os.path.join(self.options.build, "bench_micro")], "pb", 1, sorted(os.sched_getaffinity(0))[:1])
+
+    def recording_of_resnet(self):
+        """What `thalweg profile` prints beside an A-B measurement of our own."""
+        path, steps = self.options.models / "resnet50" / "model.pb", 2 * self.options.rounds
+        server = self.thalweg_alone()
+        server.ask(f"load resnet50 {path} input:0=1x224x224x3 output:0 - 1")
+        plain, recorded, plain_median, recorded_median = server.ask(f"overhead resnet50 {steps}")
+        server.close()
+        said = self.profile(path, ["-i", f"@{path.parent / 'inputs.npz'}", "-f", "output:0"], steps)["step"]["overhead"]
+        row = {"workload": "recording resnet50", "threads": 1, "overhead_share": recorded / plain - 1,
+               "overhead_median_share": recorded_median / plain_median - 1, "printed_share": said, "peers": {}}
+        row["difference"] = abs(said - row["overhead_median_share"])
+        self.say(row, f"{100 * row['overhead_share']:+.2f} % by least times, {100 * row['overhead_median_share']:+.2f} % by medians, "
+                      f"`profile` says {100 * said:+.2f} %")
+
+    def profile(self, graph, step, steps, threads=1):
+        command = [os.path.join(self.options.build, "thalweg"), "profile", str(graph), *step, "--steps", str(steps), "--warmup", "3"]
+        done = subprocess.run([*command, "--threads", str(threads), "--json", "-q"], check=True, capture_output=True, text=True)
+        return json.loads(done.stdout)
+
+    # ---- models
+
+    def models(self, threads):
+        with tempfile.NamedTemporaryFile(suffix=".json") as out:
+            command = [self.peers.python, str(HERE / "models.py"), str(self.options.models), "--bin",
+                       os.path.join(self.options.build, "thalweg"), "--threads", str(threads), "--json", out.name]
+            subprocess.run(command, check=True, stdout=sys.stderr)
+            rows = json.loads(pathlib.Path(out.name).read_text())["rows"]
+        for model in sorted({r["model"] for r in rows}):
+            by_peer = {r["peer"]: r for r in rows if r["model"] == model}
+            ours = by_peer.pop("thalweg")
+            row = {"workload": model, "threads": threads, "nanos": ours["median_ms"] * 1e6, "least_nanos": ours["min_ms"] * 1e6,
+                   "load_seconds": ours["load_ms"] / 1e3, "peak_mib": ours["peak_mib"], "peers": {}}
+            for name, theirs in by_peer.items():
+                row["peers"][name] = {"nanos": theirs["median_ms"] * 1e6, "least_nanos": theirs["min_ms"] * 1e6,
+                                      "ratio": theirs["ratio_median"], "least_ratio": theirs["ratio_min"],
+                                      "load_seconds": theirs["load_ms"] / 1e3, "peak_mib": theirs["peak_mib"]}
+            self.say(row, f"thalweg {ours['median_ms']:.2f} ms")
+            self.closures[f"{model}, {threads} threads"] = self.closure_of_model(model, threads)
+
+    def closure_of_model(self, model, threads):
+        folder = self.options.models / model
+        fetches = subprocess.run([self.peers.python, "-c", "import numpy, sys; print(*numpy.load(sys.argv[1]))", folder / "expected.npz"],
+                                 check=True, capture_output=True, text=True).stdout.split()
+        step = ["-i", f"@{folder / 'inputs.npz'}", *(word for fetch in fetches for word in ("-f", fetch))]
+        return self.profile(folder / "model.pb", step, 3, threads)["step"]["closure"]
+
+    def run(self):
+        for threads in self.options.threads:
+            if "step" in self.options.sections:
+                self.steps(threads)
+            if "callers" in self.options.sections:
+                self.callers(threads)
+        if "recording" in self.options.sections:
+            self.recording()
+        if "models" in self.options.sections and self.options.models:
+            for threads in self.options.threads:
+                self.models(threads)
 
 
-class TensorFlow:
-    def __init__(self, threads):
-        import tensorflow as tf
-        self.tf, self.threads, self.calls = tf, threads, {}
-
-    def load(self, name, path, feed, fetch, target):
-        import numpy as np
-        from tensorflow.core.protobuf import config_pb2
-        tf1 = self.tf.compat.v1
-        config = tf1.ConfigProto(intra_op_parallelism_threads=self.threads, inter_op_parallelism_threads=self.threads, use_per_session_threads=True)
-        config.device_count['CPU'] = 2 if name in DEVICES else 1
-        config.graph_options.rewrite_options.disable_meta_optimizer = True
-        config.graph_options.optimizer_options.opt_level = tf1.OptimizerOptions.L0
-        begin = time.perf_counter()
-        with open(path, 'rb') as f: g = tf1.GraphDef.FromString(f.read())
-        with self.tf.Graph().as_default() as graph: tf1.import_graph_def(g, name='')
-        session = tf1.Session(graph=graph, config=config)
-        options = config_pb2.CallableOptions()
-        if feed != '-': options.feed.append(feed)
-        if fetch != '-': options.fetch.append(fetch)
-        if target != '-': options.target.append(target)
-        call = session._make_callable_from_options(options)
-        arguments = (np.float32(0),) if feed != '-' else ()
-        self.calls[name] = (call, arguments, session)
-        return time.perf_counter() - begin
-
-    def nanos(self, name, steps):
-        call, arguments, _ = self.calls[name]
-        begin = time.perf_counter_ns()
-        for _ in range(steps): call(*arguments)
-        return time.perf_counter_ns() - begin
+# ---- the table ----------------------------------------------------------------------------------------------------------------
 
 
-def measure(binary, threads, repeats, only, out):
-    rows = []
-    graphs = make_graphs(out)
-    ours, theirs = Thalweg(binary), TensorFlow(threads)
-    for name, (path, feed, fetch, target, nodes, steps) in graphs.items():
-        if only and name not in only: continue
-        devices = DEVICES.get(name, 'CPU:0')
-        load = ours.load(name, path, feed, fetch, target, threads, devices)
-        tf_load = theirs.load(name, path, feed, fetch, target)
-        for side in (ours, theirs): side.nanos(name, max(1, steps // 5))
-        a, b, again = [], [], []
-        for _ in range(repeats):
-            a.append(ours.nanos(name, steps) / steps / nodes)
-            b.append(theirs.nanos(name, steps) / steps / nodes)
-            again.append(ours.nanos(name, steps) / steps / nodes)
-        _, events, executed, accounted, wall = ours.ask(f'trace {name}')
-        row = {'name': name, 'threads': threads, 'nodes': nodes, 'thalweg_ns': statistics.median(a + again), 'tensorflow_ns': statistics.median(b),
-               'control': statistics.median(a) / statistics.median(again), 'load_ns': sum(load), 'tensorflow_load_ns': tf_load * 1e9,
-               'trace_events': int(events), 'nodes_executed': int(executed), 'trace_closes': int(accounted) / int(wall)}
-        row['ratio'] = row['thalweg_ns'] / row['tensorflow_ns']
-        if name in LOOPS:
-            ours.load('general', path, feed, fetch, target, threads, devices + ' general')
-            row['general_frames_ns'] = min(ours.nanos('general', steps) for _ in range(3)) / steps / nodes
-            row['general_ratio'] = row['general_frames_ns'] / row['tensorflow_ns']
-            print('%-14s T=%d  general frames %.1f ns per iteration, ratio %.3f' % (name, threads, row['general_frames_ns'], row['general_ratio']))
-        rows.append(row)
-        print('%-12s T=%d  thalweg %9.1f ns  tensorflow %9.1f ns  ratio %.3f  A-A %.2f  load+place+compile %.0f ms (tensorflow %.0f)  '
-              'trace %s events of %s nodes, %.4f of the wall clock' % (name, threads, row['thalweg_ns'], row['tensorflow_ns'], row['ratio'], row['control'],
-              row['load_ns'] / 1e6, row['tensorflow_load_ns'] / 1e6, events, executed, row['trace_closes']), flush=True)
-    return rows
+def time_text(nanos):
+    for unit, size in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
+        if nanos >= size:
+            return f"{nanos / size:.3g} {unit}"
+    return f"{nanos:.3g} ns"
+
+
+def figure_text(row):
+    if "nanos" in row:
+        mark = "" if row.get("accepted", True) else f" (A-A {row['control']:.2f})"
+        return time_text(row["nanos"]) + mark
+    if row["workload"] == "callers":
+        return " / ".join(f"{row[f'per_second_{n}'] / 1e3:.3g} k/s" for n in (1, 2, 8)) + f", 8 to 2: {row['callers_8_to_2']:.2f}"
+    if "overhead_nanos" in row:
+        return f"{row['overhead_nanos']:.0f} ns per node"
+    return f"{100 * row['overhead_share']:+.1f} %, printed {100 * row['printed_share']:+.1f} %, by medians {100 * row['overhead_median_share']:+.1f} %"
+
+
+def peer_text(peer):
+    if peer is None:
+        return ""
+    return f"{peer['ratio']:.3g}" if "ratio" in peer else f"8 to 2: {peer['callers_8_to_2']:.2f}"
+
+
+def goal_text(row):
+    words = {True: "kept", False: "**missed**", None: "not measured"}
+    return "; ".join(f"{goal.text()}: {words[goal.is_kept(row)]}" for goal in goals_of(row))
+
+
+def markdown(document):
+    columns = []
+    for row in document["rows"]:
+        columns += [name for name in row["peers"] if name not in columns]
+    lines = [f"Measured on {document['machine']}, with " + ", ".join(f"{k} {v}" for k, v in document["versions"].items()) + ".", "",
+             "| workload | threads | thalweg | " + " | ".join(f"to {c}" for c in columns) + " | first step after | goals |",
+             "| --- | --- | --- |" + " --- |" * (len(columns) + 2)]
+    for row in document["rows"]:
+        cells = [row["workload"].replace("_", " "), str(row["threads"]), figure_text(row)]
+        cells += [peer_text(row["peers"].get(c)) for c in columns]
+        load = row.get("load_seconds")
+        cells += [f"{load:.2g} s" if load is not None else "", goal_text(row)]
+        lines.append("| " + " | ".join(cells) + " |")
+    if document["closures"]:
+        name, worst = max(document["closures"].items(), key=lambda item: abs(item[1] - 1))
+        lines += ["", f"Busy time and gaps beside a clock outside, worst of {len(document['closures'])}: {worst:.4f} ({name.replace('_', ' ')})."]
+    return "\n".join(lines)
+
+
+def update(path, text):
+    content = path.read_text()
+    begin, end = (content.index(mark) for mark in MARKS)
+    path.write_text(content[: begin + len(MARKS[0])] + "\n" + text + "\n" + content[end:])
+
+
+def processor_name():
+    for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            return line.split(":", 1)[1].strip()
+    return platform.processor()
+
+
+def read_options():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    listed = lambda text: [word for word in text.split(",") if word]  # noqa: E731
+    parser.add_argument("--build", default="build/release")
+    parser.add_argument("--models", type=pathlib.Path)
+    parser.add_argument("--sections", type=listed, default=list(SECTIONS))
+    parser.add_argument("--only", default="")
+    parser.add_argument("--threads", type=lambda text: [int(n) for n in listed(text)], default=[1, 2])
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--slice", type=float, default=0.02, help="seconds per program and round")
+    parser.add_argument("--retries", type=int, default=2)
+    parser.add_argument("--python")
+    parser.add_argument("--json", type=pathlib.Path)
+    parser.add_argument("--markdown", action="store_true", help="print the table of docs/performance.md")
+    parser.add_argument("--update", type=pathlib.Path, help="write the table into this document")
+    options = parser.parse_args()
+    if unknown := set(options.sections) - set(SECTIONS):
+        parser.error(f"--sections: {', '.join(sorted(unknown))}; there are {', '.join(SECTIONS)}")
+    return options
 
 
 def main():
-    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument('--bin', required=True)
-    p.add_argument('--threads', default='1,2')
-    p.add_argument('--repeats', type=int, default=15)
-    p.add_argument('--only', default='')
-    p.add_argument('--json')
-    p.add_argument('--one', action='store_true', help=argparse.SUPPRESS)
-    o = p.parse_args()
-    only = [n for n in o.only.split(',') if n]
-    if o.one:
-        with tempfile.TemporaryDirectory() as out: rows = measure(o.bin, int(o.threads), o.repeats, only, out)
-        json.dump(rows, open(o.json, 'w'))
-        return
-    rows = []
-    for threads in o.threads.split(','):  # TensorFlow sizes its pools once per process
-        with tempfile.NamedTemporaryFile(suffix='.json') as f:
-            cores = '0' if threads == '1' else '0-%d' % (int(threads) - 1)
-            subprocess.run(['taskset', '-c', cores, sys.executable, __file__, '--one', '--bin', o.bin, '--threads', threads, '--repeats', str(o.repeats),
-                            '--only', o.only, '--json', f.name], check=True)
-            rows += json.load(open(f.name))
-    by = {(r['name'], r['threads']): r for r in rows}
-    for (name, threads), r in by.items():
-        if threads != 1 and (name, 1) in by: print('%-12s T=%d is %.3f of T=1' % (name, threads, r['thalweg_ns'] / by[name, 1]['thalweg_ns']))
-    if o.json: json.dump({'schema': 'thalweg.bench_micro/1', 'rows': rows}, open(o.json, 'w'), indent=1)
+    options = read_options()
+    with tempfile.TemporaryDirectory(prefix="thalweg-bench-") as folder:
+        python = options.python or peers_module.make_environment(os.path.join(folder, "venv"))
+        bench = Bench(options, peers_module.Peers(python, options.build, folder), folder)
+        bench.run()
+        document = {"schema": "thalweg.bench_peers/1", "machine": f"{len(os.sched_getaffinity(0))} cores of {processor_name()}",
+                    "versions": peers_module.versions(python), "rows": bench.rows, "closures": bench.closures}
+    if options.json:
+        options.json.write_text(json.dumps(document, indent=1) + "\n")
+    if options.update:
+        update(options.update, markdown(document))
+    if options.markdown or not (options.json or options.update):
+        print(markdown(document))
 
 
-if __name__ == '__main__': main()
+if __name__ == "__main__":
+    main()
