@@ -21,10 +21,17 @@ Tensor AsKernelSees(const Device& device, Tensor tensor) {
   return Tensor::FromBuffer(tensor.dtype(), tensor.shape(), tensor.buffer(), data);
 }
 
+// What an earlier execution has left in the place of a result: executors keep small ones that every iteration makes anew.
+bool IsFreeForResult(const Tensor& left, DType dtype, const Shape& shape) {
+  return left.dtype() == dtype && IsPlainMemory(dtype) && left.OwnsBufferAlone() && left.memory() == MemoryKind::kHost &&
+         left.raw() == left.buffer()->data() && left.shape() == shape;
+}
+
 }  // namespace
 
 absl::StatusOr<Tensor*> KernelContext::AllocateOutput(int i, const Shape& shape) {
   const DType dtype = output_dtype(i);
+  if (IsFreeForResult(outputs_[i].tensor, dtype, shape)) return &outputs_[i].tensor;
   absl::StatusOr<Tensor> tensor =
       Tensor::Allocate(dtype, shape, AllocatorFor(*node_, *step_, node_->output_memory[i], dtype), node_->id);
   if (!tensor.ok()) return tensor.status();
@@ -42,9 +49,17 @@ absl::StatusOr<Tensor*> KernelContext::ForwardOrAllocateOutput(std::initializer_
         !in.OwnsBufferAlone()) {
       continue;
     }
-    // The input keeps a second handle to the buffer, so that the kernel can still read it while writing in place.
-    outputs_[output].tensor = in.shape() == shape ? in : in.AliasedAs(dtype, shape);
-    return &outputs_[output].tensor;
+    // The output takes the buffer over; the kernel still reads the input while it writes in place.
+    Tensor& out = outputs_[output].tensor;
+    if (in.memory() != MemoryKind::kHost) {
+      out = in.AliasedAs(dtype, shape);
+      return &out;
+    }
+    const bool same_shape = in.shape() == shape;
+    Tensor borrowed = Tensor::FromBuffer(dtype, in.shape(), BufferRef(), value.tensor.mutable_raw());
+    out = same_shape ? std::move(value.tensor) : in.AliasedAs(dtype, shape);
+    value.tensor = std::move(borrowed);
+    return &out;
   }
   return AllocateOutput(output, shape);
 }

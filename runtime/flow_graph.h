@@ -17,6 +17,7 @@ struct FlowNode {
   int32_t num_outputs = 0;
   bool is_constant_enter = false;
   bool hands_input_on = false;        // its value is that of data[0]
+  bool read_through = false;          // hands its input on, and its readers have that input in place of its output
 };
 
 // Node ids are in topological order but for what a NextIteration feeds.

@@ -121,17 +121,21 @@ class FrameExecution {
       case NodeKind::kNoOp:
         return absl::OkStatus();
       case NodeKind::kSwitch:
-        status = RunSwitch(node, values);
+        status = RunSwitch(iteration, r.node, node);
         break;
       case NodeKind::kMerge:
         return RunMerge(iteration, r.node, node);
       default: {
         if (IsMovedByTable(node)) return node.has_dereferences ? ReadReferences(plan_, node, values) : absl::OkStatus();
-        absl::InlinedVector<uint8_t, 16> last_use(node.num_inputs);
-        ComputeLastUse(iteration, node, last_use.data());
-        THALWEG_RETURN_IF_ERROR(RunNode(step_, node, values, last_use.data(), context_));
-        ReleaseInputs(iteration, node);
-        return absl::OkStatus();
+        if (frames_.nodes[r.node].counts_readers) {
+          absl::InlinedVector<uint8_t, 16> last_use(node.num_inputs);
+          ComputeLastUse(iteration, node, last_use.data());
+          status = RunNode(step_, node, values, last_use.data(), context_);
+        } else {
+          status = RunNode(step_, node, values, plan_.sole_use.data() + node.first_input, context_);
+        }
+        if (status.ok()) ReleaseInputs(iteration, node);
+        return status;
       }
     }
     if (!status.ok()) return DescribeFailure(status, node, plan_, values);
@@ -144,12 +148,14 @@ class FrameExecution {
     return node.kind == NodeKind::kEnter || node.kind == NodeKind::kExit || node.kind == NodeKind::kNextIteration;
   }
 
-  absl::Status RunSwitch(const PlanNode& node, Value* values) {
+  absl::Status RunSwitch(Iteration& iteration, int32_t n, const PlanNode& node) {
+    Value* values = iteration.values.get();
     if (node.has_dereferences) THALWEG_RETURN_IF_ERROR(ReadReferences(plan_, node, values));
     const uint32_t* inputs = plan_.input_slots.data() + node.first_input;
     int32_t branch = 0;
     THALWEG_RETURN_IF_ERROR(ChooseBranch(node, values[inputs[1]], &branch));
     HandOn(values, inputs[0], plan_.sole_use[node.first_input], node.first_output + branch);
+    table_.SetChoice(iteration, n, branch);
     return absl::OkStatus();
   }
 
@@ -159,7 +165,7 @@ class FrameExecution {
     const int32_t arrived = Counter::Index(iteration.counters[frames_.nodes[n].local].load(std::memory_order_acquire));
     const uint32_t input = node.first_input + arrived;
     HandOn(values, plan_.input_slots[input], plan_.sole_use[input], node.first_output);
-    if (Readers(iteration, node.first_output + 1) > 0) values[node.first_output + 1].tensor = plan_.merge_indices[arrived];
+    if (iteration.readers[node.first_output + 1] > 0) values[node.first_output + 1].tensor = plan_.merge_indices[arrived];
     return absl::OkStatus();
   }
 
@@ -168,32 +174,23 @@ class FrameExecution {
     else values[to] = values[from];
   }
 
-  // How many nodes read a slot and count down; negative: it stays until the iteration retires.
-  int32_t Readers(const Iteration& iteration, uint32_t slot) const {
-    return plan_.readers[frames_.frames[iteration.frame->frame].first_slot + slot];
-  }
-
   void ComputeLastUse(const Iteration& iteration, const PlanNode& node, uint8_t* last_use) const {
     for (uint32_t i = 0; i < node.num_inputs; ++i) {
       const uint32_t slot = plan_.input_slots[node.first_input + i];
       last_use[i] = plan_.sole_use[node.first_input + i] ||
-                    (Readers(iteration, slot) > 1 && iteration.readers_left[slot].load(std::memory_order_acquire) == 1);
+                    (iteration.readers[slot] > 1 && iteration.readers_left[slot].load(std::memory_order_acquire) == 1);
     }
   }
 
-  void ReleaseSlot(Iteration& iteration, uint32_t slot) {
-    const int32_t readers = Readers(iteration, slot);
-    if (readers == 1 || (readers > 1 && table_.Add(iteration.readers_left[slot], -1) == 0)) {
-      if (iteration.values[slot].present()) iteration.values[slot].Clear();
-    }
-  }
-
-  // What nobody else will read. Inputs of a Merge stay: some may be yet to come.
+  // What nobody else will read.
   void ReleaseInputs(Iteration& iteration, const PlanNode& node) {
-    if (node.kind == NodeKind::kMerge) return;
-    for (uint32_t i = 0; i < node.num_inputs; ++i) ReleaseSlot(iteration, plan_.input_slots[node.first_input + i]);
-    if (!node.has_dereferences) return;
-    for (const Dereference& d : plan_.dereferences.at(static_cast<int32_t>(&node - plan_.nodes.data()))) ReleaseSlot(iteration, d.reference_slot);
+    const uint32_t* slots = plan_.releases.data() + node.first_release;
+    for (uint32_t i = 0; i < node.num_releases; ++i) {
+      Value& value = iteration.values[slots[i]];
+      if (iteration.readers[slots[i]] == 1 || table_.Add(iteration.readers_left[slots[i]], -1) == 0) {
+        if (value.present()) value.Clear();
+      }
+    }
   }
 
   void StartAsync(const ReadyNode& r) {

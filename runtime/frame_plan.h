@@ -13,12 +13,15 @@ namespace thalweg {
 // What the arrival of a value (or control) at a node does to its counter. See Counter below.
 struct FrameEdge {
   int32_t target = 0;        // position in the plan
+  int32_t local = 0;         // the target's FrameNode::local
+  bool to_merge = false;
   int32_t output = -1;       // which output is carried; -1: control
   int32_t merge_input = -1;  // data into a Merge: which input
 };
 
-// The counter of one node in one iteration. Ordinary nodes: how many edges are still to arrive, and how many arrived dead. Merges:
-// twice the controls still to arrive, plus one until a live value came (A4), how many values arrived dead, and which was live.
+// The counter of one node in one iteration. Ordinary nodes: how many edges are still to arrive, and how many arrived dead; of a
+// Switch that has run, the index is that of the output it chose. Merges: twice the controls still to arrive, plus one until a live
+// value came (A4), how many values arrived dead, and which was live.
 class Counter {
  public:
   static constexpr int kDeadShift = 28;
@@ -44,6 +47,11 @@ struct FrameNode {
   bool never_dead = false;    // ControlTrigger (A22)
   bool is_constant_enter = false;
   bool expensive = false;     // worth handing to another thread
+  // A node that does nothing is passed over: what would activate it activates its readers.
+  bool passed_over = false;
+  bool counts_readers = false;  // some input has several readers: whether this one is the last is known only when it runs
+  int32_t source = -1;        // of such a node: what would activate it (-1: nothing, it is live at once),
+  int32_t source_output = -1; // and through which output; -1: control
 };
 
 struct FramePlanFrame {
@@ -53,11 +61,13 @@ struct FramePlanFrame {
   int32_t num_enters = 0;
   int32_t num_children = 0;
   std::vector<int32_t> nodes;        // positions, by local index
+  std::vector<uint64_t> initial;     // counters of a new iteration, by local index
   std::vector<int32_t> exits;        // positions, by ordinal
   uint32_t first_slot = 0;           // of the frame's slots in the numbering of the whole plan
   uint32_t num_slots = 0;
   std::vector<std::pair<uint32_t, Tensor>> constants;       // slot in the frame -> value, in every iteration
   std::vector<std::pair<uint32_t, int32_t>> shared_slots;   // with more than one reader that counts down: slot -> readers
+  std::vector<uint32_t> cleared;     // slots that a retired iteration lets go of, if something is there
 };
 
 struct FramePlan {

@@ -52,6 +52,7 @@ Iteration* FrameTable::NewIteration(FrameInstance* frame) {
     made->readers_left = std::make_unique<std::atomic<int32_t>[]>(plan.shared_slots.empty() ? 0 : plan.num_slots);
     made->children.assign(plan.num_children, nullptr);
     for (const auto& [slot, tensor] : plan.constants) made->values[slot].tensor = tensor;
+    made->readers = plan_.readers.data() + plan.first_slot;
     idle.push_back(made);
   }
   Iteration* iteration = idle.back();
@@ -59,9 +60,7 @@ Iteration* FrameTable::NewIteration(FrameInstance* frame) {
   iteration->frame = frame;
   iteration->number = frame->highest;
   iteration->outstanding.store(0, std::memory_order_relaxed);
-  for (size_t i = 0; i < plan.nodes.size(); ++i) {
-    iteration->counters[i].store(frames_.nodes[plan.nodes[i]].initial, std::memory_order_relaxed);
-  }
+  for (size_t i = 0; i < plan.initial.size(); ++i) iteration->counters[i].store(plan.initial[i], std::memory_order_relaxed);
   for (const auto& [slot, readers] : plan.shared_slots) iteration->readers_left[slot].store(readers, std::memory_order_relaxed);
   return iteration;
 }
@@ -97,9 +96,8 @@ bool FrameTable::ArriveAtMerge(std::atomic<uint64_t>& counter, const FrameNode& 
 }
 
 bool FrameTable::Arrive(Iteration* iteration, const FrameEdge& edge, bool dead, bool from_enter, absl::Status* status) {
-  const FrameNode& target = frames_.nodes[edge.target];
-  std::atomic<uint64_t>& counter = iteration->counters[target.local];
-  if (target.is_merge) return ArriveAtMerge(counter, target, edge, dead, from_enter, status);
+  std::atomic<uint64_t>& counter = iteration->counters[edge.local];
+  if (edge.to_merge) return ArriveAtMerge(counter, frames_.nodes[edge.target], edge, dead, from_enter, status);
   const uint64_t change = dead ? Counter::kOneDead - 1 : ~uint64_t{0};
   return Counter::Pending(Add(counter, change)) == 0;
 }
@@ -139,8 +137,8 @@ Value FrameTable::TakeInput(Iteration* iteration, int32_t node) const {
   return plan_.sole_use[input] ? std::move(value) : value;
 }
 
-absl::Status FrameTable::StoreAndDeliver(Iteration* iteration, const HeldValue& held, ReadyNodes* ready) {
-  if (!held.dead) iteration->values[OutputSlot(held.node)] = held.value;
+absl::Status FrameTable::StoreAndDeliver(Iteration* iteration, HeldValue held, ReadyNodes* ready) {
+  if (!held.dead) iteration->values[OutputSlot(held.node)] = std::move(held.value);
   return Deliver(iteration, held.node, held.dead, ready);
 }
 
@@ -190,7 +188,7 @@ absl::Status FrameTable::PropagateNextIteration(Iteration* iteration, int32_t no
     }
     THALWEG_RETURN_IF_ERROR(BeginIteration(frame, ready));
   }
-  return StoreAndDeliver(Place(*frame, next), held, ready);
+  return StoreAndDeliver(Place(*frame, next), std::move(held), ready);
 }
 
 absl::Status FrameTable::BeginIteration(FrameInstance* frame, ReadyNodes* ready) {
@@ -235,8 +233,8 @@ absl::Status FrameTable::RetireFrom(Iteration* iteration, ReadyNodes* ready) {
     if (!frame->deferred.empty()) {
       std::vector<HeldValue> deferred = std::exchange(frame->deferred, {});
       status.Update(BeginIteration(frame, ready));
-      for (const HeldValue& held : deferred) {
-        status.Update(StoreAndDeliver(Place(*frame, frame->highest), held, ready));
+      for (HeldValue& held : deferred) {
+        status.Update(StoreAndDeliver(Place(*frame, frame->highest), std::move(held), ready));
       }
     }
     if (frame->lowest > frame->highest) {
@@ -250,13 +248,18 @@ absl::Status FrameTable::RetireFrom(Iteration* iteration, ReadyNodes* ready) {
 }
 
 void FrameTable::Recycle(Iteration* iteration) {
-  const FramePlanFrame& plan = frames_.frames[iteration->frame->frame];
   ++iteration->generation;
-  for (uint32_t slot = static_cast<uint32_t>(plan.constants.size()); slot < plan.num_slots; ++slot) {
+  for (uint32_t slot : frames_.frames[iteration->frame->frame].cleared) {
     if (iteration->values[slot].present()) iteration->values[slot].Clear();
   }
   std::fill(iteration->children.begin(), iteration->children.end(), nullptr);
   idle_iterations_[iteration->frame->frame].push_back(iteration);
+}
+
+// At the end of the step: also what recycled iterations keep.
+void FrameTable::ClearValues(Iteration* iteration) {
+  const FramePlanFrame& plan = frames_.frames[iteration->frame->frame];
+  for (uint32_t slot = static_cast<uint32_t>(plan.constants.size()); slot < plan.num_slots; ++slot) iteration->values[slot].Clear();
 }
 
 // Tells the frame around it which Exits gave no value; returns the iteration around it if that may retire now.
@@ -281,7 +284,10 @@ void FrameTable::Clear() {
     instance->deferred.clear();
     idle_frames_[instance->frame].push_back(instance.get());
   }
-  for (const auto& iteration : iterations_) Recycle(iteration.get());
+  for (const auto& iteration : iterations_) {
+    Recycle(iteration.get());
+    ClearValues(iteration.get());
+  }
   root_ = nullptr;
 }
 
@@ -304,6 +310,15 @@ bool FrameTable::IsComplete() const {
   return true;
 }
 
+bool FrameTable::WasDead(const Iteration& iteration, int32_t node) const {
+  const FrameNode& n = frames_.nodes[node];
+  if (!n.passed_over) return IsDead(iteration, node);
+  if (n.source < 0) return false;
+  if (IsDead(iteration, n.source)) return true;
+  const uint64_t counter = iteration.counters[frames_.nodes[n.source].local].load(std::memory_order_acquire);
+  return plan_.nodes[n.source].kind == NodeKind::kSwitch && n.source_output >= 0 && Counter::Index(counter) != n.source_output;
+}
+
 std::string FrameTable::ExplainDead(const Iteration& iteration, int32_t node) const {
   std::vector<int32_t> position(plan_.graph_ids.size());
   for (size_t i = 0; i < plan_.graph_ids.size(); ++i) position[plan_.graph_ids[i]] = static_cast<int32_t>(i);
@@ -317,7 +332,7 @@ std::string FrameTable::ExplainDead(const Iteration& iteration, int32_t node) co
       plan_, plan_.graph_ids[node],
       [&](NodeId id) {
         const Iteration* at = iteration_of(id);
-        return at != nullptr && IsDead(*at, position[id]);
+        return at != nullptr && WasDead(*at, position[id]);
       },
       [&](NodeId id) {
         const Iteration* at = iteration_of(id);
@@ -346,7 +361,9 @@ std::string FrameTable::DescribeWaiting(int limit) const {
       if (!waits(*iteration, node)) continue;
       // Only what waits for something that has started says where it hangs.
       for (int32_t i = plan_.predecessor_offsets[node]; i < plan_.predecessor_offsets[node + 1]; ++i) {
-        const int32_t p = plan_.predecessors[i];
+        int32_t p = plan_.predecessors[i];
+        if (frames_.nodes[p].passed_over) p = frames_.nodes[p].source;
+        if (p < 0) continue;
         if (frames_.nodes[p].frame == frames_.nodes[node].frame && waits(*iteration, p)) continue;
         lines.push_back(absl::StrCat(DescribeNode(*iteration, node), " waits for '", plan_.nodes[p].info->name, "'"));
         break;

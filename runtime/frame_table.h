@@ -25,6 +25,7 @@ struct FrameInstance;
 
 struct Iteration {
   FrameInstance* frame = nullptr;
+  const int32_t* readers = nullptr;                     // by slot, of Plan::readers
   int64_t number = 0;
   uint64_t generation = 0;                              // counts its lives; guarded by the table's mutex
   std::atomic<int32_t> outstanding{0};                  // ready or running nodes, and child frames
@@ -99,6 +100,10 @@ class FrameTable {
   bool IsDead(const Iteration& iteration, int32_t node) const {
     return IsDead(frames_.nodes[node], iteration.counters[frames_.nodes[node].local].load(std::memory_order_acquire));
   }
+  // Remembers which output a Switch has chosen, for ExplainDead.
+  void SetChoice(Iteration& iteration, int32_t node, int32_t output) const {
+    iteration.counters[frames_.nodes[node].local].store(static_cast<uint64_t>(output) << Counter::kIndexShift, std::memory_order_release);
+  }
   int64_t live_iterations() const;
 
  private:
@@ -118,18 +123,21 @@ class FrameTable {
   absl::Status PropagateNextIteration(Iteration* iteration, int32_t node, ReadyNodes* ready);
 
   // All below require the mutex.
-  absl::Status StoreAndDeliver(Iteration* iteration, const HeldValue& held, ReadyNodes* ready);
+  absl::Status StoreAndDeliver(Iteration* iteration, HeldValue held, ReadyNodes* ready);
   FrameInstance* NewFrame(int32_t frame, Iteration* parent);
   Iteration* NewIteration(FrameInstance* frame);
   absl::Status BeginIteration(FrameInstance* frame, ReadyNodes* ready);
   bool MayRetire(const Iteration& iteration) const;
   absl::Status RetireFrom(Iteration* iteration, ReadyNodes* ready);
   void Recycle(Iteration* iteration);
+  void ClearValues(Iteration* iteration);
   Iteration* EndFrame(FrameInstance* frame, ReadyNodes* ready);
   int64_t Live(const FrameInstance& frame) const { return frame.highest - frame.lowest + 1; }
   Value TakeInput(Iteration* iteration, int32_t node) const;
   static Iteration*& Place(FrameInstance& frame, int64_t number) { return frame.ring[number % static_cast<int64_t>(frame.ring.size())]; }
   std::string DescribeNode(const Iteration& iteration, int32_t node) const;
+  // Like IsDead, also of a node that is passed over.
+  bool WasDead(const Iteration& iteration, int32_t node) const;
   uint32_t OutputSlot(int32_t node) const { return plan_.nodes[node].first_output; }
 
   const Plan& plan_;

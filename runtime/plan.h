@@ -35,6 +35,7 @@ enum class NodeKind : uint8_t {
   kPass,      // hands its input on: _Send, Identity, LoopCond, and _Recv where both ends share memory
   kTransfer,  // _Recv that copies between memories, asynchronously
   kSwitch,    // hands input 0 on to the output that input 1 chooses
+  kSwitchInPlace,  // of kReplay: the chosen output lies where input 0 does
   kMerge,     // hands on the input that arrived
   kEnter,     // like kPass, into the first iteration of a frame (a constant one: into all)
   kExit,      // like kPass, out of a frame
@@ -73,8 +74,8 @@ struct Dereference {
 // What the replay executor knows of a control-flow node, by PlanNode::aux. Flags are those of ReplayPlan, -1: none.
 struct ReplayControl {
   int32_t flag = -1;                       // of Merge, Exit, Enter: set when it hands a value on
-  std::vector<int32_t> branch_flags;       // of a Switch, by output
-  std::vector<ReplayRange> input_guards;   // of a Merge, by input: when it counts as arrived; empty range: when it is present
+  ReplayRange branch_flags;                // of ReplayPlan::flags: of a Switch, by output
+  ReplayRange input_guards;                // of ReplayPlan::input_guards: of a Merge, by input: when it counts as arrived; empty range: when it is present
 };
 
 struct Plan {
@@ -82,7 +83,7 @@ struct Plan {
   std::vector<uint32_t> input_slots;     // per node: the slot of each input
   std::vector<uint8_t> last_use;         // per input, one-thread order: 1 if the value has no later reader
   std::vector<uint8_t> sole_use;         // per input, any order: 1 if it is the value's only reader
-  std::vector<uint32_t> releases;        // per node, one-thread order: slots to clear after it ran
+  std::vector<uint32_t> releases;        // per node, one-thread order: slots to clear after it ran; of kFrames: to count down
   int32_t num_slots = 0;
   std::vector<int32_t> readers;          // per slot: number of inputs that read it; constant slots: 0 (of kFrames: -1)
   std::vector<Tensor> constants;         // the first slots, never cleared

@@ -10,6 +10,7 @@
 #include "thalweg/graph/lowering/lower_functions.h"
 #include "thalweg/runtime/function_plans.h"
 #include "thalweg/runtime/plan.h"
+#include "thalweg/runtime/replay_slots.h"
 #include "thalweg/runtime/tuning.h"
 
 namespace thalweg {
@@ -28,6 +29,7 @@ struct Draft {
   int32_t transfer_source = -1;
   std::vector<Endpoint> inputs;  // data inputs, _Recv's being its _Send
   int num_outputs = 0;           // _Send has one here: what it hands on
+  bool read_through = false;     // see FlowNode
 };
 
 bool IsKeptByFrame(const Node& node) {
@@ -87,7 +89,11 @@ class PlanBuilder {
     } else {
       FindLastUses();
     }
-    if (plan_->execution == Execution::kReplay) LayOutReplay();
+    if (plan_->execution == Execution::kReplay) {
+      LayOutReplay();
+      ShareReplaySlots(flow_, order_, plan_.get());
+      for (ReplayRun& run : plan_->replay.runs) run.busy = AddBusyNodes(run.nodes);
+    }
     plan_->feed_names = in_.feed_names;
     plan_->feed_types = in_.feed_types;
     plan_->feed_shapes = in_.feed_shapes;
@@ -322,7 +328,41 @@ class PlanBuilder {
     });
   }
 
+  // A node that only hands its input on costs a move in every iteration. Its readers are given the input itself.
+  void ReadThroughNodes() {
+    std::vector<uint8_t> read_by_merge(drafts_.size(), 0);
+    for (const Draft& draft : drafts_) {
+      if (draft.kind != NodeKind::kMerge) continue;
+      for (Endpoint e : draft.inputs) read_by_merge[e.node] = 1;
+    }
+    for (Draft& draft : drafts_) draft.read_through = !read_by_merge[draft.id] && MayBeReadThrough(draft);
+    for (Draft& draft : drafts_) {
+      for (Endpoint& e : draft.inputs) {
+        while (drafts_[e.node].read_through) e = drafts_[e.node].inputs[0];
+      }
+    }
+    for (Draft& draft : drafts_) {
+      if (!draft.read_through) continue;
+      draft.kind = NodeKind::kNoOp;
+      draft.num_outputs = 0;
+    }
+  }
+
+  // Transfers stay, for traces; and what comes from another frame or iteration, which is delivered in its own way.
+  bool MayBeReadThrough(const Draft& draft) const {
+    if (draft.kind != NodeKind::kPass || (draft.role != OpRole::kNormal && draft.role != OpRole::kLoopCond)) return false;
+    if (!graph_.node(draft.id).control_inputs().empty()) return false;
+    const Endpoint source = draft.inputs[0];
+    return ActivatesOwnIteration(source.node) && !IsRef(graph_.node(source.node).output_types[source.port]);
+  }
+
+  bool ActivatesOwnIteration(NodeId id) const {
+    const OpRole role = drafts_[id].role;
+    return role != OpRole::kEnter && role != OpRole::kExit && role != OpRole::kNextIteration;
+  }
+
   void MakeFlowGraph() {
+    ReadThroughNodes();
     const ControlFlow& control_flow = in_.compiled->control_flow;
     flow_.frames = control_flow.frames;
     flow_.nodes.resize(drafts_.size());
@@ -337,6 +377,7 @@ class PlanBuilder {
       flow.num_outputs = drafts_[id].num_outputs;
       flow.is_constant_enter = IsKeptByFrame(node);
       flow.hands_input_on = HandsInputOn(node);
+      flow.read_through = drafts_[id].read_through;
     }
   }
 
@@ -562,6 +603,7 @@ class PlanBuilder {
     plan.last_use.assign(plan.input_slots.size(), 0);
     plan.sole_use.assign(plan.input_slots.size(), 0);
     std::vector<uint8_t> read_later(plan.num_slots, 0);
+    const std::vector<uint8_t> stays = SlotsOfPredicates();
     std::vector<std::vector<uint32_t>> releases(plan.nodes.size());
     for (size_t n = plan.nodes.size(); n-- > 0;) {
       const PlanNode& node = plan.nodes[n];
@@ -575,7 +617,7 @@ class PlanBuilder {
         if (i < node.num_inputs) plan.sole_use[node.first_input + i] = plan.readers[slot] == 1;
         if (read_later[slot]) continue;
         read_later[slot] = 1;
-        releases[n].push_back(slot);
+        if (!stays[slot]) releases[n].push_back(slot);
         // A node that reads a value twice must not take it over while it still reads it through the other input.
         if (i < node.num_inputs) plan.last_use[node.first_input + i] = std::count(slots.begin(), slots.end(), slot) == 1;
       }
@@ -585,6 +627,27 @@ class PlanBuilder {
       plan.nodes[n].num_releases = static_cast<uint32_t>(releases[n].size());
       plan.releases.insert(plan.releases.end(), releases[n].begin(), releases[n].end());
     }
+  }
+
+  // What kernels compute for Switches alone stays where it is until it is computed again: its memory serves every iteration.
+  std::vector<uint8_t> SlotsOfPredicates() const {
+    std::vector<uint8_t> stays(plan_->num_slots, 0);
+    if (flow_.nodes.empty()) return stays;
+    for (size_t n = 0; n < plan_->nodes.size(); ++n) {
+      const PlanNode& node = plan_->nodes[n];
+      if (node.kind == NodeKind::kKernel && node.num_outputs == 1) stays[slot_base_[FrameOf(order_[n])] + node.first_output] = 1;
+    }
+    for (size_t n = 0; n < plan_->nodes.size(); ++n) {
+      const std::vector<uint32_t> slots = SlotsRead(n);
+      const bool is_switch = plan_->nodes[n].kind == NodeKind::kSwitch;
+      for (size_t i = 0; i < slots.size(); ++i) {
+        if (!is_switch || i != 1) stays[slot_base_[FrameOf(order_[n])] + slots[i]] = 0;
+      }
+    }
+    for (int32_t slot = 0; slot < plan_->num_slots; ++slot) {
+      if (plan_->readers[slot] == 0) stays[slot] = 0;
+    }
+    return stays;
   }
 
   // Readers count slots down in every iteration. What a Merge reads together with others stays until the iteration retires, because a
@@ -601,11 +664,14 @@ class PlanBuilder {
         read_by_merge[base + slot] |= plan.nodes[n].kind == NodeKind::kMerge;
       }
     }
+    const std::vector<uint8_t> stays = SlotsOfPredicates();
     for (FramePlanFrame& frame : plan.frame_plan.frames) {
       for (size_t i = 0; i < frame.constants.size(); ++i) plan.readers[frame.first_slot + i] = kKept;
       for (uint32_t slot = 0; slot < frame.num_slots; ++slot) {
         int32_t& readers = plan.readers[frame.first_slot + slot];
         if (readers > 1 && read_by_merge[frame.first_slot + slot]) readers = kKept;
+        if (stays[frame.first_slot + slot]) readers = kKept;
+        else if (slot >= frame.constants.size()) frame.cleared.push_back(slot);
         if (readers > 1) frame.shared_slots.emplace_back(slot, readers);
       }
     }
@@ -615,9 +681,23 @@ class PlanBuilder {
       const PlanNode& node = plan.nodes[n];
       const uint32_t base = slot_base_[plan.frame_plan.nodes[n].frame];
       for (uint32_t i = node.first_input; i < node.first_input + node.num_inputs; ++i) {
-        plan.sole_use[i] = plan.readers[base + plan.input_slots[i]] == 1;
+        const int32_t readers = plan.readers[base + plan.input_slots[i]];
+        plan.sole_use[i] = readers == 1;
+        plan.frame_plan.nodes[n].counts_readers |= readers > 1;
       }
+      AddFrameReleases(n, base);
     }
+  }
+
+  // What a node counts down when it has run. Inputs of a Merge stay: some may be yet to come.
+  void AddFrameReleases(size_t n, uint32_t base) {
+    PlanNode& node = plan_->nodes[n];
+    node.first_release = static_cast<uint32_t>(plan_->releases.size());
+    if (node.kind == NodeKind::kMerge) return;
+    for (uint32_t slot : SlotsRead(n)) {
+      if (plan_->readers[base + slot] > 0) plan_->releases.push_back(slot);
+    }
+    node.num_releases = static_cast<uint32_t>(plan_->releases.size()) - node.first_release;
   }
 
   // Slots that no reader releases: constants, and what a frame keeps over its iterations.
@@ -654,6 +734,15 @@ class PlanBuilder {
       replay.frames[f].exit_flags = NewFlags(ExitFlags(static_cast<int32_t>(f)));
     }
     for (size_t n = 0; n < plan_->nodes.size(); ++n) AddReplayControl(order_[n], &plan_->nodes[n]);
+  }
+
+  ReplayRange AddBusyNodes(ReplayRange nodes) {
+    std::vector<int32_t>& list = plan_->replay.busy_nodes;
+    const int32_t begin = static_cast<int32_t>(list.size());
+    for (int32_t n = nodes.begin; n < nodes.end; ++n) {
+      if (plan_->nodes[n].kind != NodeKind::kNoOp) list.push_back(n);
+    }
+    return {begin, static_cast<int32_t>(list.size())};
   }
 
   ReplayRange FlagsOf(GuardId id) {
@@ -723,12 +812,15 @@ class PlanBuilder {
     if (node->kind != NodeKind::kSwitch && node->kind != NodeKind::kMerge && !has_flag) return;
     ReplayControl control;
     control.flag = has_flag ? flag : -1;
-    control.branch_flags = plan_->guards.branch_flags[id];
+    control.branch_flags = NewFlags(plan_->guards.branch_flags[id]);
     if (node->kind == NodeKind::kMerge) {
+      std::vector<ReplayRange>& guards = plan_->replay.input_guards;
+      control.input_guards.begin = static_cast<int32_t>(guards.size());
       for (Endpoint e : flow_.nodes[id].data) {
         const GuardId guard = plan_->guards.OfEdge(flow_, e);
-        control.input_guards.push_back(guard == kNoGuard ? ReplayRange() : FlagsOf(guard));
+        guards.push_back(guard == kNoGuard ? ReplayRange() : FlagsOf(guard));
       }
+      control.input_guards.end = static_cast<int32_t>(guards.size());
     }
     node->aux = static_cast<int32_t>(plan_->replay_controls.size());
     plan_->replay_controls.push_back(std::move(control));

@@ -23,6 +23,7 @@ struct ReplayRange {
 struct ReplayRun {
   int32_t child = -1;        // the frame to run, or
   ReplayRange nodes;         // nodes of the plan
+  ReplayRange busy;          // of busy_nodes: those of them that do anything
   ReplayRange guard;         // of guard_flags: all must be set
   ReplayRange cleared;       // of flags: what this run would set, for when it is skipped
   ReplayRange released;      // of slots: values from elsewhere that end here, for when it is skipped
@@ -38,9 +39,11 @@ struct ReplayFrame {
 struct ReplayPlan {
   std::vector<ReplayFrame> frames;  // by static frame
   std::vector<ReplayRun> runs;
+  std::vector<int32_t> busy_nodes;
   std::vector<int32_t> guard_flags;
   std::vector<int32_t> flags;
   std::vector<uint32_t> slots;
+  std::vector<ReplayRange> input_guards;
   int32_t num_flags = 1;            // [0] is always set
 };
 

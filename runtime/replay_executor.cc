@@ -26,6 +26,7 @@ class ReplayExecution {
       const ReplayFrame& frame = replay_.frames[active.frame];
       if (active.run == frame.runs.end) {
         if (!BeginNextIteration(frame, &active)) EndFrame(frame);
+        else if (step_.ShouldStop(FirstNode(frame))) return;
         continue;
       }
       const ReplayRun& run = replay_.runs[active.run++];
@@ -33,13 +34,20 @@ class ReplayExecution {
         Skip(run);
       } else if (run.child >= 0) {
         BeginFrame(run.child);
-      } else if (!RunNodes(run.nodes, active)) {
+      } else if (!RunAll(run, active)) {
         return;
       }
     }
   }
 
  private:
+  // Of a frame that has been iterated, and so has nodes.
+  const PlanNode& FirstNode(const ReplayFrame& frame) const {
+    int32_t run = frame.runs.begin;
+    while (replay_.runs[run].child >= 0) ++run;
+    return plan_.nodes[replay_.runs[run].nodes.begin];
+  }
+
   bool IsLive(ReplayRange guard) const {
     for (int32_t i = guard.begin; i < guard.end; ++i) {
       if (!flags_[replay_.guard_flags[i]]) return false;
@@ -86,38 +94,58 @@ class ReplayExecution {
   }
 
   // False if the step must end.
-  bool RunNodes(ReplayRange range, StepState::Replay::Active& active) {
-    for (int32_t n = range.begin; n < range.end; ++n) {
-      const PlanNode& node = plan_.nodes[n];
-      if (step_.ShouldStop(node)) return false;
-      uint64_t start = 0;
-      if constexpr (kTraced) start = Recorder::Ticks();
-      if (node.kind != NodeKind::kNoOp) {
-        absl::Status status = RunOne(node, active);
-        if (__builtin_expect(!status.ok(), 0)) {
-          step_.Fail(std::move(status));
-          return false;
-        }
-      }
-      if constexpr (kTraced) {
-        step_.recorder()->Record(0, {start, Recorder::Ticks(), n, AllocatedBytes(node, values_), active.frame,
+  bool RunAll(const ReplayRun& run, StepState::Replay::Active& active) {
+    if constexpr (kTraced) {
+      for (int32_t n = run.nodes.begin; n < run.nodes.end; ++n) {
+        const uint64_t start = Recorder::Ticks();
+        if (!Run(plan_.nodes[n], active)) return false;
+        step_.recorder()->Record(0, {start, Recorder::Ticks(), n, AllocatedBytes(plan_.nodes[n], values_), active.frame,
                                      static_cast<int32_t>(state_.iterations[active.frame])});
+        ReleaseAfter(plan_.nodes[n]);
       }
-      const uint32_t* release = plan_.releases.data() + node.first_release;
-      for (uint32_t i = 0; i < node.num_releases; ++i) Release(release[i]);
+    } else {
+      const int32_t* const nodes = replay_.busy_nodes.data();
+      for (int32_t i = run.busy.begin; i < run.busy.end; ++i) {
+        const PlanNode& node = plan_.nodes[nodes[i]];
+        if (!Run(node, active)) return false;
+        ReleaseAfter(node);
+      }
     }
     return true;
   }
 
+  void ReleaseAfter(const PlanNode& node) {
+    const uint32_t* release = plan_.releases.data() + node.first_release;
+    for (uint32_t i = 0; i < node.num_releases; ++i) Release(release[i]);
+  }
+
+  bool Run(const PlanNode& node, StepState::Replay::Active& active) {
+    absl::Status status = RunOne(node, active);
+    if (__builtin_expect(status.ok(), 1)) return true;
+    step_.Fail(std::move(status));
+    return false;
+  }
+
   absl::Status RunOne(const PlanNode& node, StepState::Replay::Active& active) {
+    const uint8_t* last_use = plan_.last_use.data() + node.first_input;
     switch (node.kind) {
+      case NodeKind::kNoOp:
+        return absl::OkStatus();
+      case NodeKind::kKernel:
+        // Only kernels take time; a loop without any is stopped between iterations.
+        if (step_.ShouldStop(node)) return absl::CancelledError("the step was stopped");
+        if (__builtin_expect(node.has_dereferences, 0)) break;
+        return RunKernel(step_, node, values_, last_use, context_);
       case NodeKind::kSwitch:
+      case NodeKind::kSwitchInPlace:
         return RunSwitch(node);
       case NodeKind::kMerge:
         return RunMerge(node);
       case NodeKind::kNextIteration:
         active.next_is_live = true;
-        break;
+        if (__builtin_expect(node.has_dereferences, 0)) break;
+        if (const uint32_t from = plan_.input_slots[node.first_input]; from != node.first_output) HandOn(from, last_use[0], node.first_output);
+        return absl::OkStatus();
       case NodeKind::kExit:
       case NodeKind::kEnter:
         if (node.aux >= 0) THALWEG_RETURN_IF_ERROR(RaiseFlag(node));
@@ -125,7 +153,7 @@ class ReplayExecution {
       default:
         break;
     }
-    return RunNode(step_, node, values_, plan_.last_use.data() + node.first_input, context_);
+    return RunNode(step_, node, values_, last_use, context_);
   }
 
   absl::Status RaiseFlag(const PlanNode& node) {
@@ -152,9 +180,10 @@ class ReplayExecution {
     if (absl::Status status = ChooseBranch(node, values_[inputs[1]], &branch); !status.ok()) {
       return DescribeFailure(status, node, plan_, values_);
     }
-    HandOn(inputs[0], plan_.last_use[node.first_input], node.first_output + branch);
-    const std::vector<int32_t>& flags = plan_.replay_controls[node.aux].branch_flags;
-    for (int32_t i = 0; i < static_cast<int32_t>(flags.size()); ++i) flags_[flags[i]] = i == branch;
+    if (node.kind == NodeKind::kSwitch) HandOn(inputs[0], plan_.last_use[node.first_input], node.first_output + branch);
+    else if (plan_.readers[node.first_output + branch] == 0) Release(inputs[0]);
+    const ReplayRange flags = plan_.replay_controls[node.aux].branch_flags;
+    for (int32_t i = flags.begin; i < flags.end; ++i) flags_[replay_.flags[i]] = i - flags.begin == branch;
     return absl::OkStatus();
   }
 
@@ -163,7 +192,7 @@ class ReplayExecution {
     const uint32_t* inputs = plan_.input_slots.data() + node.first_input;
     int32_t arrived = -1;
     for (int32_t i = 0; i < static_cast<int32_t>(node.num_inputs); ++i) {
-      const ReplayRange guard = control.input_guards[i];
+      const ReplayRange guard = replay_.input_guards[control.input_guards.begin + i];
       if (!(guard.begin < guard.end ? IsLive(guard) : values_[inputs[i]].present())) continue;
       if (arrived >= 0) {
         return DescribeFailure(absl::InternalError(absl::StrCat("inputs ", arrived, " and ", i, " both have a value; a Merge takes one (A29)")), node,

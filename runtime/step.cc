@@ -181,13 +181,8 @@ absl::Status RunNode(StepState& step, const PlanNode& node, Value* values, const
   switch (node.kind) {
     case NodeKind::kNoOp:
       return absl::OkStatus();
-    case NodeKind::kKernel: {
-      context.Bind(node.info, &step, values, inputs, values + node.first_output, last_use, nullptr);
-      absl::Status status = node.kernel->Compute(context);
-      if (status.ok()) status = CheckOutputs(node, values);
-      if (__builtin_expect(!status.ok(), 0)) return DescribeFailure(status, node, plan, values);
-      return absl::OkStatus();
-    }
+    case NodeKind::kKernel:
+      return RunKernel(step, node, values, last_use, context);
     case NodeKind::kArg:
       values[node.first_output].tensor = step.feeds()[node.aux];
       return absl::OkStatus();
@@ -217,6 +212,7 @@ absl::Status RunNode(StepState& step, const PlanNode& node, Value* values, const
     case NodeKind::kAsync:
     case NodeKind::kTransfer:
     case NodeKind::kSwitch:
+    case NodeKind::kSwitchInPlace:
     case NodeKind::kMerge:
       break;
   }
@@ -243,30 +239,19 @@ absl::Status ReadReferences(const Plan& plan, const PlanNode& node, Value* value
   return absl::OkStatus();
 }
 
-absl::Status ChooseBranch(const PlanNode& node, const Value& choice, int32_t* branch) {
-  const Tensor& tensor = choice.tensor;
+absl::Status ChooseByIndex(const PlanNode& node, const Tensor& tensor, int32_t* branch) {
   if (tensor.shape().rank() != 0) {
     return absl::InvalidArgumentError(absl::StrCat("the predicate must be a scalar but has shape ", tensor.shape().ToString()));
-  }
-  if (tensor.dtype() == DType::kBool) {
-    *branch = tensor.flat<bool>()[0] ? 1 : 0;
-    return absl::OkStatus();
   }
   const int32_t index = tensor.flat<int32_t>()[0];
   *branch = index < 0 || index >= node.num_outputs ? node.num_outputs - 1 : index;
   return absl::OkStatus();
 }
 
-absl::Status CheckOutputs(const PlanNode& node, const Value* values) {
-  for (int i = 0; i < node.num_outputs; ++i) {
-    const Value& out = values[node.first_output + i];
-    if (__builtin_expect(out.tensor.dtype() != node.info->output_types[i] && out.ref == nullptr, 0)) {
-      return out.present() ? absl::InternalError(absl::StrCat("output ", i, " is ", DTypeName(out.tensor.dtype()), ", declared ",
-                                                              DTypeName(node.info->output_types[i])))
-                           : absl::InternalError(absl::StrCat("output ", i, " was not set"));
-    }
-  }
-  return absl::OkStatus();
+absl::Status DescribeBadOutput(const PlanNode& node, int output, const Value& value) {
+  if (!value.present()) return absl::InternalError(absl::StrCat("output ", output, " was not set"));
+  return absl::InternalError(absl::StrCat("output ", output, " is ", DTypeName(value.tensor.dtype()), ", declared ",
+                                          DTypeName(node.info->output_types[output])));
 }
 
 int64_t AllocatedBytes(const PlanNode& node, const Value* values) {

@@ -167,13 +167,37 @@ absl::Status RunNode(StepState& step, const PlanNode& node, Value* values, const
 // Reads the tensors that references among the node's inputs refer to (A70, A71).
 absl::Status ReadReferences(const Plan& plan, const PlanNode& node, Value* values);
 // Which output of a kSwitch node its second input chooses (A31, A32, A34).
-absl::Status ChooseBranch(const PlanNode& node, const Value& choice, int32_t* branch);
+absl::Status ChooseByIndex(const PlanNode& node, const Tensor& choice, int32_t* branch);
+inline absl::Status ChooseBranch(const PlanNode& node, const Value& choice, int32_t* branch) {
+  if (__builtin_expect(choice.tensor.dtype() != DType::kBool || choice.tensor.rank() != 0, 0)) return ChooseByIndex(node, choice.tensor, branch);
+  *branch = *static_cast<const bool*>(choice.tensor.raw()) ? 1 : 0;
+  return absl::OkStatus();
+}
 // What the executor checks after a kernel (A31, A82).
-absl::Status CheckOutputs(const PlanNode& node, const Value* values);
+absl::Status DescribeBadOutput(const PlanNode& node, int output, const Value& value);
+inline absl::Status CheckOutputs(const PlanNode& node, const Value* values) {
+  const DType* declared = node.info->output_types.data();
+  for (int i = 0; i < node.num_outputs; ++i) {
+    const Value& out = values[node.first_output + i];
+    if (__builtin_expect(out.tensor.dtype() != declared[i] && out.ref == nullptr, 0)) return DescribeBadOutput(node, i, out);
+  }
+  return absl::OkStatus();
+}
+// Runs the kernel of a kKernel node without references among its inputs.
+inline absl::Status RunKernel(StepState& step, const PlanNode& node, Value* values, const uint8_t* last_use, KernelContext& context);
 // Bytes that this execution of the node allocated for its outputs (not those it passed on or reused).
 int64_t AllocatedBytes(const PlanNode& node, const Value* values);
 // Adds node, op, device and input shapes to an error of a kernel, unless the error has the payload kInnerCall.
 inline constexpr char kInnerCall[] = "thalweg/inner-call";  // of a call within a call: only the outermost one is described
 absl::Status DescribeFailure(const absl::Status& status, const PlanNode& node, const Plan& plan, const Value* values);
+
+inline absl::Status RunKernel(StepState& step, const PlanNode& node, Value* values, const uint8_t* last_use, KernelContext& context) {
+  const Plan& plan = step.plan();
+  context.Bind(node.info, &step, values, plan.input_slots.data() + node.first_input, values + node.first_output, last_use, nullptr);
+  absl::Status status = node.kernel->Compute(context);
+  if (status.ok()) status = CheckOutputs(node, values);
+  if (__builtin_expect(!status.ok(), 0)) return DescribeFailure(status, node, plan, values);
+  return status;
+}
 
 }  // namespace thalweg

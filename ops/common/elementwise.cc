@@ -169,8 +169,8 @@ absl::Status ElementwiseKernel::Compute(KernelContext& ctx) {
   if (def_.num_inputs == 1) return ComputeFlat(ctx, first, kFull);
   if (def_.num_inputs == 2) {
     const Shape& second = ctx.input(1).shape();
-    if (first == second) return ComputeFlat(ctx, first, kFull);
     if (second.rank() == 0) return ComputeFlat(ctx, first, kRightScalar);
+    if (first == second) return ComputeFlat(ctx, first, kFull);
     if (first.rank() == 0) return ComputeFlat(ctx, second, kLeftScalar);
   }
   const Shape* shapes[kMaxElementwiseInputs];
@@ -215,8 +215,14 @@ absl::Status ElementwiseKernel::RunSplit(KernelContext& ctx, int64_t n, Body bod
 // Operands that are full or scalars: no dimensions to think of.
 absl::Status ElementwiseKernel::ComputeFlat(KernelContext& ctx, const Shape& shape, const int64_t* strides) const {
   Operands operands;
+  const int64_t count = shape.num_elements();
   THALWEG_RETURN_IF_ERROR(Allocate(ctx, shape, &operands));
-  return RunSplit(ctx, shape.num_elements(), [&](int64_t begin, int64_t end, LoopState& state) {
+  if (count == 1 && !converts_) {
+    LoopState state{param_};
+    def_.loop(operands.in, strides, operands.out, 1, state);
+    return state.refused ? absl::InvalidArgumentError(def_.refusal) : absl::OkStatus();
+  }
+  return RunSplit(ctx, count, [&](int64_t begin, int64_t end, LoopState& state) {
     const void* in[kMaxElementwiseInputs];
     for (int i = 0; i < def_.num_inputs; ++i) in[i] = At(operands.in[i], begin * strides[i], in_size_[i]);
     RunSpan(in, strides, operands.out + begin * out_size_, end - begin, state);
