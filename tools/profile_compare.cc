@@ -26,10 +26,20 @@ constexpr double kLeastShareOfStep = 0.001;
 // Only nodes with at least this part of the step tell the common factor.
 constexpr double kBulkShare = 0.002;
 
+// Noise that is always reckoned with, as a share of a node's time; and where too few nodes tell how much there is.
+constexpr double kLeastNoise = 0.002;
+constexpr double kNoiseOfFewNodes = 0.01;
+constexpr size_t kFewNodes = 8;
+// Of Student's t, which says how likely a difference is that many times the noise: few, because a busy machine's noise has
+// heavier tails than the normal distribution.
+constexpr double kFreedom = 8;
+// A median of absolute deviations, times this, is a standard deviation.
+constexpr double kDeviationOfMedian = 1.4826;
+
 struct NodeRow {
   std::string name, op, device;
-  double nanos = 0;
-  std::vector<double> blocks;
+  double nanos = 0;  // the least of a step
+  double gap = 1;    // to the second least, as a share
 };
 
 struct ParsedProfile {
@@ -89,7 +99,10 @@ absl::StatusOr<ParsedProfile> Parse(const json& document) {
     const std::string type = Text(row, "type");
     if (type == "node") {
       NodeRow& node = profile.nodes[KeyOf(row)];
-      node = {Text(row, "name"), Text(row, "op"), Text(row, "device"), Number(row, "time_ns"), Numbers(row, "block_ns")};
+      const std::vector<double> least = Numbers(row, "least_ns");
+      node = {Text(row, "name"), Text(row, "op"), Text(row, "device")};
+      if (!least.empty()) node.nanos = least[0];
+      if (least.size() > 1 && least[0] > 0) node.gap = least[1] / least[0] - 1;
     } else if (type == "transfer") {
       profile.copies += Number(row, "count");
       profile.transfers[absl::StrCat(Text(row, "tensor"), "  ", Text(row, "from"), " -> ", Text(row, "to"))] +=
@@ -144,16 +157,6 @@ double TailOfT(double t, double freedom) {
   return std::clamp(mirrored ? 1 - part : part, 0.0, 1.0);
 }
 
-// The probability that two sets of block medians of equal nodes differ as much (Welch's test).
-double ChanceOf(const std::vector<double>& a, const std::vector<double>& b) {
-  if (a.size() < 3 || b.size() < 3) return 1;
-  const double va = Variance(a) / static_cast<double>(a.size()), vb = Variance(b) / static_cast<double>(b.size());
-  const double difference = Mean(a) - Mean(b);
-  if (va + vb == 0) return difference == 0 ? 1 : 0;
-  const double freedom = (va + vb) * (va + vb) / (va * va / static_cast<double>(a.size() - 1) + vb * vb / static_cast<double>(b.size() - 1));
-  return TailOfT(std::abs(difference) / std::sqrt(va + vb), freedom);
-}
-
 double Spread(const std::vector<double>& blocks) {
   const double mean = Mean(blocks);
   return mean > 0 ? std::sqrt(Variance(blocks)) / mean : 0;
@@ -183,6 +186,7 @@ class ProfileComparer {
   }
 
  private:
+  // What the nodes that make up most of the step have in common, and how far they scatter around it.
   void FindCommonFactor() {
     std::vector<double> factors;
     for (const auto& [key, node] : before_.nodes) {
@@ -193,6 +197,8 @@ class ProfileComparer {
     }
     // With few nodes, the one that changed would pass for the machine.
     if (factors.size() >= 4) out_.common_factor = Median(factors);
+    for (double& factor : factors) factor = std::abs(factor / out_.common_factor - 1);
+    scatter_ = std::max(kDeviationOfMedian * Median(factors), factors.size() < kFewNodes ? kNoiseOfFewNodes : kLeastNoise);
   }
 
   void CompareNodes() {
@@ -216,11 +222,10 @@ class ProfileComparer {
   }
 
   void CompareNode(const NodeRow& a, const NodeRow& b, double threshold) {
-    std::vector<double> scaled = b.blocks;
-    for (double& block : scaled) block /= out_.common_factor;
     const double expected = a.nanos * out_.common_factor;
-    const bool significant = Matters(expected, b.nanos) && std::abs(b.nanos - expected) > kLeastChange * expected &&
-                             ChanceOf(a.blocks, scaled) < threshold;
+    const double change = expected > 0 ? std::abs(b.nanos / expected - 1) : 0;
+    const double noise = std::hypot(scatter_, a.gap, b.gap);
+    const bool significant = Matters(expected, b.nanos) && change > kLeastChange && TailOfT(change / noise, kFreedom) < threshold;
     if (significant) Add(DifferenceCause::kKernel, a.name, a.op, a.nanos, b.nanos, true);
     else ++out_.unchanged;
   }
@@ -245,6 +250,7 @@ class ProfileComparer {
 
   const ParsedProfile& before_;
   const ParsedProfile& after_;
+  double scatter_ = 0;  // of the nodes around the common factor
   ProfileComparison out_;
 };
 

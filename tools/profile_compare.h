@@ -1,9 +1,11 @@
 // What differs between two profiles (schema thalweg.profile/1) or two placement files (thalweg.placement/1).
 //
-// Nodes are matched by name, or by the one node of the file they stand for. A difference counts as significant only
-// where it stands out of three kinds of noise: the spread between blocks of steps within each profile (Welch's t, with
-// the number of nodes compared taken into account), the common factor by which all nodes got faster or slower between
-// the two (another day, another clock), and a floor below which nobody cares.
+// Nodes are matched by name, or by the one node of the file they stand for. What is compared is a node's least time in a step:
+// other load on the machine only ever adds to a time, so that the least of 30 steps is nearly the same from one profile to the
+// next where medians differ by half. A difference counts as significant only where it stands out of three kinds of noise: how far
+// apart the two least times of each profile lie, how far apart the least times of the other nodes lie between the two profiles
+// (memory laid out otherwise, other neighbours), both with the number of nodes compared taken into account, and a floor below
+// which nobody cares. The common factor by which all nodes got faster or slower (another day, another clock) is taken out first.
 #pragma once
 
 #include <string>
@@ -22,7 +24,7 @@ struct Difference {
   DifferenceCause cause = DifferenceCause::kKernel;
   std::string name;    // node or tensor
   std::string detail;  // op, or devices
-  double before_nanos = 0;  // per step
+  double before_nanos = 0;  // least of a step
   double after_nanos = 0;
   bool significant = false;
   double delta() const { return after_nanos - before_nanos; }

@@ -27,6 +27,27 @@ int64_t Quantile(std::vector<int64_t> values, double share) {
 
 int64_t Median(const std::vector<int64_t>& values) { return Quantile(values, 0.5); }
 
+// The middle one of the ratios of pairs; 0 without any.
+double MedianRatio(const std::vector<int64_t>& numerators, const std::vector<int64_t>& denominators) {
+  std::vector<double> ratios;
+  for (size_t i = 0; i < std::min(numerators.size(), denominators.size()); ++i) {
+    if (denominators[i] > 0) ratios.push_back(static_cast<double>(numerators[i]) / static_cast<double>(denominators[i]));
+  }
+  if (ratios.empty()) return 0;
+  const auto middle = ratios.begin() + static_cast<std::ptrdiff_t>(ratios.size() / 2);
+  std::nth_element(ratios.begin(), middle, ratios.end());
+  return *middle;
+}
+
+// The two least times of a step in which the node ran at all.
+std::vector<int64_t> LeastTimes(std::vector<int64_t> per_step) {
+  per_step.erase(std::remove(per_step.begin(), per_step.end(), 0), per_step.end());
+  const size_t count = std::min<size_t>(2, per_step.size());
+  std::partial_sort(per_step.begin(), per_step.begin() + static_cast<std::ptrdiff_t>(count), per_step.end());
+  per_step.resize(count);
+  return per_step;
+}
+
 std::vector<int64_t> BlockMedians(const std::vector<int64_t>& values) {
   const size_t blocks = std::min(kBlocks, values.size());
   std::vector<int64_t> medians;
@@ -317,7 +338,7 @@ class RowWriter {
     OrderedJson row = {{"type", "node"}, {"name", info.name}, {"op", info.op}, {"device", tables_.devices[info.device]},
                        {"calls", PerStep(node.calls)}, {"time_ns", PerStep(node.busy_nanos)},
                        {"critical_ns", PerStep(node.critical_nanos)}, {"flops", info.flops}, {"bytes", info.bytes},
-                       {"block_ns", BlockMedians(node.per_step)}};
+                       {"least_ns", LeastTimes(node.per_step)}};
     if (!info.originals.empty()) row["stands_for"] = info.originals;
     if (!info.inserted_by.empty()) row["inserted_by"] = info.inserted_by;
     if (!info.loop.empty()) row["loop"] = info.loop;
@@ -371,26 +392,20 @@ class RowWriter {
 }  // namespace
 
 double ProfileResult::Closure() const {
-  const double clock = Sum(traced_nanos);
-  if (clock <= 0 || profile.devices().empty()) return 0;
-  // The device whose totals are furthest off.
+  const double recorded = Sum(profile.step_nanos());
+  if (recorded <= 0) return 0;
+  // The device whose busy time and gaps are furthest off the steps' own lengths.
   double worst = 1;
   for (const DeviceProfile& device : profile.devices()) {
-    const double share = static_cast<double>(device.busy_nanos + device.gap_nanos) / clock;
+    const double share = static_cast<double>(device.busy_nanos + device.gap_nanos) / recorded;
     if (std::abs(share - 1) > std::abs(worst - 1)) worst = share;
   }
-  return worst;
+  return worst * MedianRatio(profile.step_nanos(), traced_nanos);
 }
 
 double ProfileResult::Overhead() const {
-  std::vector<double> ratios;
-  for (size_t i = 0; i < std::min(traced_nanos.size(), untraced_nanos.size()); ++i) {
-    if (untraced_nanos[i] > 0) ratios.push_back(static_cast<double>(traced_nanos[i]) / static_cast<double>(untraced_nanos[i]));
-  }
-  if (ratios.empty()) return 0;
-  const auto middle = ratios.begin() + static_cast<std::ptrdiff_t>(ratios.size() / 2);
-  std::nth_element(ratios.begin(), middle, ratios.end());
-  return *middle - 1;
+  const double ratio = MedianRatio(traced_nanos, untraced_nanos);
+  return ratio > 0 ? ratio - 1 : 0;
 }
 
 std::string ProfileText(const ProfileResult& result, const ProfileReportOptions& options) {

@@ -23,7 +23,8 @@ struct ProfileResult {
   int threads = 1;
   bool has_memory = false;
 
-  // Busy time and gaps of a device, as a share of what the clock around the calls showed: 1 if totals close.
+  // Busy time and gaps of a device, as a share of what the clock around the calls showed: 1 if totals close. The middle of the steps
+  // decides: now and then the thread loses its core between the two clocks.
   double Closure() const;
   // What recording adds to a step, as a share: the median over pairs of a recorded step and the plain one beside it, so that what
   // slows the machine for a while slows both.

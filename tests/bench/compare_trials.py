@@ -4,7 +4,7 @@
     compare_trials.py [--bin build/release/thalweg] [--trials 20] [--steps 30] [--graph GRAPH ARGUMENTS...]
 
 Equal: in each trial the same graph is profiled twice, and compare must find nothing significant: at least 19 of 20 trials.
-Planted: the second profile is of the same graph with one op 5% slower (a product with 5% more columns); compare must name that op
+Planted: the second profile is of the same graph with one op 5% slower (a product with 5% more terms); compare must name that op
 and call nothing else significant, in at least 19 of 20 trials.
 Without --graph the graph is twelve products of matrices, the planted one among them, with small ops between them. Exit 1 if either
 fails. Other load on the machine is welcome: it is what compare must not take for a difference.
@@ -22,16 +22,19 @@ from graph_bytes import graph, node, placeholder, type_attr  # noqa: E402
 
 PRODUCTS = 12
 PLANTED = 5
-SIDE = 240
+SIDE = 128
+INNER = 320  # and 5% more in the planted product: its result, and so all after it, is as large as before
 ALLOWED = 1 / 20
 
 
-def products(planted_columns):
-    """Products of x with matrices of SIDE columns, one of them with `planted_columns`, each with a small op behind it."""
+def products(planted_inner):
+    """Products of matrices, one of them with more terms per element, each with a small op behind it."""
     f = type_attr("T", "float")
-    nodes = [placeholder("x", "float", [SIDE, SIDE]), placeholder("w", "float", [SIDE, SIDE]), placeholder("p", "float", [SIDE, planted_columns])]
+    inner = {"": INNER, "planted_": planted_inner}
+    nodes = [placeholder(f"{p}x", "float", [SIDE, k]) for p, k in inner.items()] + [placeholder(f"{p}w", "float", [k, SIDE]) for p, k in inner.items()]
     for i in range(PRODUCTS):
-        nodes.append(node(f"product{i}", "MatMul", ["x", "p" if i == PLANTED else "w"], f))
+        prefix = "planted_" if i == PLANTED else ""
+        nodes.append(node(f"product{i}", "MatMul", [f"{prefix}x", f"{prefix}w"], f))
         nodes.append(node(f"small{i}", "Relu", [f"product{i}"], f))
     return graph(*nodes, node("end", "NoOp", [f"^small{i}" for i in range(PRODUCTS)]))
 
@@ -98,9 +101,9 @@ def main():
             alarms, missed = trials.equal(options.graph[0], options.graph[1:]), 0
         else:
             paths = [trials.path(name) for name in ("before.pb", "after.pb")]
-            for path, columns in zip(paths, (SIDE, round(SIDE * 1.05))):
+            for path, inner in zip(paths, (INNER, round(INNER * 1.05))):
                 with open(path, "wb") as file:
-                    file.write(products(columns))
+                    file.write(products(inner))
             alarms = trials.equal(paths[0], ["--target", "end"])
             missed = trials.planted(*paths, ["--target", "end"])
     print(f"{alarms} of {options.trials} equal trials with an alarm, {missed} of {options.trials} planted trials wrong; "

@@ -9,7 +9,8 @@
 //   run NAME COUNT                             COUNT steps                                     -> "ns N" (total nanoseconds)
 //   callers NAME CALLERS COUNT                 COUNT steps by each of CALLERS threads at once -> "ns WALL_NS PROCESSOR_NS"
 //   trace NAME                                 one traced step        -> "trace EVENTS NODES BUSY_PLUS_GAP_NS WALL_NS"
-//   overhead NAME COUNT                        COUNT plain and COUNT recorded steps in turn, the least and the median of each
+//   overhead NAME COUNT                        COUNT plain and COUNT recorded steps in turn; the least and the median processor time
+//                                              of this thread, so on one thread only
 //                                              -> "overhead PLAIN_MIN RECORDED_MIN PLAIN_MEDIAN RECORDED_MEDIAN"
 
 #include <time.h>
@@ -121,10 +122,10 @@ absl::StatusOr<std::string> TraceOnce(std::istream& in, std::map<std::string, Wo
          std::to_string(totals.busy_nanos + totals.gap_nanos) + " " + std::to_string(wall);
 }
 
-// The processor time of this process, all threads.
-int64_t ProcessorNanos() {
+// The processor time of CLOCK_PROCESS_CPUTIME_ID, all threads, or of CLOCK_THREAD_CPUTIME_ID, this one.
+int64_t ProcessorNanos(clockid_t clock) {
   timespec now;
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  clock_gettime(clock, &now);
   return now.tv_sec * int64_t{1'000'000'000} + now.tv_nsec;
 }
 
@@ -136,7 +137,7 @@ absl::StatusOr<std::string> RunCallers(std::istream& in, std::map<std::string, W
   Workload& w = workloads.at(name);
   std::vector<absl::Status> statuses(callers);
   std::vector<std::thread> threads;
-  const int64_t processor = ProcessorNanos();
+  const int64_t processor = ProcessorNanos(CLOCK_PROCESS_CPUTIME_ID);
   const auto begin = Clock::now();
   for (size_t c = 0; c < callers; ++c) {
     threads.emplace_back([&w, &status = statuses[c], count] {
@@ -149,7 +150,7 @@ absl::StatusOr<std::string> RunCallers(std::istream& in, std::map<std::string, W
   for (const absl::Status& status : statuses) {
     if (!status.ok()) return status;
   }
-  return "ns " + std::to_string(wall) + " " + std::to_string(ProcessorNanos() - processor);
+  return "ns " + std::to_string(wall) + " " + std::to_string(ProcessorNanos(CLOCK_PROCESS_CPUTIME_ID) - processor);
 }
 
 absl::StatusOr<std::string> Overhead(std::istream& in, std::map<std::string, Workload>& workloads) {
@@ -163,9 +164,9 @@ absl::StatusOr<std::string> Overhead(std::istream& in, std::map<std::string, Wor
   std::vector<int64_t> nanos[2];
   for (size_t i = 0; i < count + 2; ++i) {
     for (const bool record : {false, true}) {
-      const auto begin = Clock::now();
+      const int64_t begin = ProcessorNanos(CLOCK_THREAD_CPUTIME_ID);
       absl::Status status = w.callable->RunInto(w.feeds, &w.results, record ? recorded : RunOptions());
-      const int64_t took = Since(begin);
+      const int64_t took = ProcessorNanos(CLOCK_THREAD_CPUTIME_ID) - begin;
       if (!status.ok()) return status;
       if (i >= 2) nanos[record].push_back(took);  // the first ones find everything cold
     }

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Whole models on thalweg beside TensorFlow, ONNX Runtime and OpenVINO: latency, load time and peak memory from one run.
+"""Whole models on thalweg beside TensorFlow, ONNX Runtime, OpenVINO and OpenCV: latency, load time and peak memory from one run.
 
     models.py MODELS --bin build/release/thalweg [--only NAME,...] [--threads 1,2] [--rounds 8] [--runs 4] [--json out.json]
 
 MODELS holds a folder per model with model.pb (a frozen GraphDef), inputs.npz (feeds by tensor name), expected.npz (fetches)
-and, for ONNX Runtime, model.onnx. Every peer has a process of its own; a round asks each in turn for a few runs, so that
+and, for ONNX Runtime and OpenCV, model.onnx. Every peer has a process of its own; a round asks each in turn for a few runs, so that
 what disturbs the machine disturbs all of them. Peers that cannot be imported, or cannot read the model, are left out.
 Figures are milliseconds: the median of the rounds' medians, the least run, and the ratio of thalweg's median to the
 peer's. Memory is the peak of the process less what it held with its libraries loaded (thalweg: all of it), in MiB.
@@ -19,7 +19,8 @@ import subprocess
 import sys
 import time
 
-PEERS = ("tensorflow", "onnxruntime", "openvino")
+PEERS = ("tensorflow", "onnxruntime", "openvino", "opencv")
+READ_ONNX = ("onnxruntime", "opencv")
 
 
 def resident(field):
@@ -67,6 +68,22 @@ def load_openvino(folder, inputs, outputs, threads):
     options = {"INFERENCE_NUM_THREADS": threads, "NUM_STREAMS": 1, "PERFORMANCE_HINT": "LATENCY"}
     request = core.compile_model(model, "CPU", options).create_infer_request()
     return (lambda: list(request.infer(inputs).values())), base, begin
+
+
+def load_opencv(folder, inputs, outputs, threads):
+    """From the ONNX twin: its reader of frozen graphs takes few models."""
+    import cv2
+
+    cv2.setNumThreads(threads)
+    base, begin = resident("VmRSS"), time.perf_counter()
+    net = cv2.dnn.readNetFromONNX(str(folder / "model.onnx"))
+
+    def run():
+        for name, value in inputs.items():
+            net.setInput(value, name)
+        return net.forward(outputs)
+
+    return run, base, begin
 
 
 def serve(peer, folder, threads):
@@ -154,7 +171,7 @@ class Thalweg:
 def start_peers(options, folder, threads):
     peers = {"thalweg": Thalweg(options.bin, folder, threads)}
     for name in PEERS:
-        if name not in options.peers.split(",") or (name == "onnxruntime" and not (folder / "model.onnx").exists()):
+        if name not in options.peers.split(",") or (name in READ_ONNX and not (folder / "model.onnx").exists()):
             continue
         try:
             peers[name] = Peer(name, folder, threads)

@@ -82,10 +82,10 @@ class Server:
         return [int(word) for word in answer[1:]]
 
     def load(self, folder, workload):
-        """Nanoseconds until a first step has run."""
+        """Nanoseconds until a first step has run. FileNotFoundError if there is no such form of the workload."""
         path = os.path.join(folder, f"{workload.name}.{self.form}")
         if not os.path.exists(path):
-            raise RuntimeError(f"no {self.form} of {workload.name}")
+            raise FileNotFoundError(path)
         return sum(self.ask(f"load {workload.name} {path} {workload.ends} {self.threads}")) + self.run(workload, 1)
 
     def run(self, workload, steps):

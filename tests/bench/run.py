@@ -76,6 +76,8 @@ class Bench:
             try:
                 loads[name] = server.load(self.folder, workload) / 1e9
                 servers[name] = server
+            except FileNotFoundError:  # not for this program
+                server.close()
             except (RuntimeError, BrokenPipeError) as e:
                 server.close()
                 print(f"{workload.name}: {name} is left out: {e}", file=sys.stderr)
