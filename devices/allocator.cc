@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "thalweg/devices/large_block_cache.h"
 #include "thalweg/devices/small_block_cache.h"
+#include "thalweg/devices/text_memory.h"
 #include "thalweg/devices/thread_counter.h"
 
 namespace thalweg {
@@ -187,6 +188,21 @@ class LargeBuffer final : public Buffer {
   HostArena* const arena_;
 };
 
+// A charge for memory that lies elsewhere.
+class ChargeBuffer final : public Buffer {
+ public:
+  ChargeBuffer(HostArena* arena, int64_t bytes, int32_t node_id)
+      : Buffer(nullptr, static_cast<size_t>(bytes), MemoryKind::kHost, node_id, /*writable=*/false), arena_(arena) {}
+
+ private:
+  ~ChargeBuffer() override {
+    arena_->log().Record(-static_cast<int64_t>(bytes()), node_id());
+    arena_->Discharge(ChargeOf(static_cast<int64_t>(bytes())));
+  }
+
+  HostArena* const arena_;
+};
+
 class HostAllocator final : public Allocator {
  public:
   HostAllocator(std::string name, std::shared_ptr<MemoryBudget> budget)
@@ -203,6 +219,7 @@ class HostAllocator final : public Allocator {
     if (bytes < 0 || bytes > kLargestRequest) return BadSize(bytes);
     const int64_t charge = ChargeOf(bytes);
     if (!arena_->Charge(charge)) return OverLimit(bytes);
+    if (bytes > SmallBuffer::kMaxBytes) KeepWithinLimit();
     BufferRef buffer = bytes <= SmallBuffer::kMaxBytes ? SmallBuffer::Make(arena_, bytes, node_id)
                                                        : LargeBuffer::Make(arena_, bytes, node_id);
     if (!buffer) {
@@ -214,7 +231,22 @@ class HostAllocator final : public Allocator {
     return buffer;
   }
 
+  absl::StatusOr<BufferRef> Charge(int64_t bytes, int32_t node_id) {
+    if (bytes < 0 || bytes > kLargestRequest) return BadSize(bytes);
+    if (!arena_->Charge(ChargeOf(bytes))) return OverLimit(bytes);
+    KeepWithinLimit();
+    arena_->log().Record(bytes, node_id);
+    return BufferRef(new ChargeBuffer(arena_, bytes, node_id));
+  }
+
  private:
+  // Free blocks held back are memory too: they go when they and what is in use would pass the limit together.
+  void KeepWithinLimit() {
+    const MemoryBudget& budget = arena_->budget();
+    const int64_t cached = arena_->large().cached_bytes();
+    if (cached > 0 && budget.limit() > 0 && budget.in_use() + cached > budget.limit()) Trim();
+  }
+
   absl::Status BadSize(int64_t bytes) const {
     if (bytes > 0) return SystemRefused(bytes);
     return absl::InvalidArgumentError(absl::StrCat("cannot allocate ", bytes, " bytes on ", name_));
@@ -238,6 +270,11 @@ class HostAllocator final : public Allocator {
 
 std::shared_ptr<Allocator> MakeHostAllocator(std::string name, std::shared_ptr<MemoryBudget> budget) {
   return std::make_shared<HostAllocator>(std::move(name), std::move(budget));
+}
+
+absl::StatusOr<BufferRef> ChargeOnly(Allocator& allocator, int64_t bytes, int32_t node_id) {
+  auto* host = dynamic_cast<HostAllocator*>(&allocator);
+  return host != nullptr ? host->Charge(bytes, node_id) : BufferRef();
 }
 
 Allocator& DefaultHostAllocator() {

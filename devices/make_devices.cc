@@ -25,7 +25,10 @@ constexpr Backend kBackends[] = {
      [](DeviceName name, std::shared_ptr<MemoryBudget> budget) -> absl::StatusOr<std::shared_ptr<Device>> {
        return MakeCpuDevice(std::move(name), std::move(budget));
      }},
-    {"sim", [](DeviceName name, std::shared_ptr<MemoryBudget>) { return MakeSimDevice(std::move(name)); }},
+    {"sim",
+     [](DeviceName name, std::shared_ptr<MemoryBudget> budget) {
+       return MakeSimDevice(std::move(name), {}, std::move(budget));
+     }},
 };
 
 const Backend* FindBackend(absl::string_view name) {

@@ -1,7 +1,7 @@
 // Storage of tensors whose elements are C++ objects (strings, resource handles, variants).
 //
-// The memory comes from a host allocator, which accounts for the objects themselves; what they point to (the characters
-// of long strings) is not accounted for.
+// The memory comes from a host allocator, which accounts for the objects themselves. The characters of long strings are
+// charged afterwards (devices/text_memory.h); what handles and variants point to accounts for itself.
 #pragma once
 
 #include <cstddef>
@@ -26,6 +26,10 @@ class ObjectBuffer final : public Buffer {
     return BufferRef(new ObjectBuffer(std::move(storage), count, node_id));
   }
 
+  // What else lives as long as the objects: the charge for their text.
+  const BufferRef& charge() const { return charge_; }
+  void set_charge(BufferRef charge) { charge_ = std::move(charge); }
+
  private:
   ObjectBuffer(BufferRef storage, int64_t count, int32_t node_id)
       : Buffer(storage->data(), count * sizeof(T), MemoryKind::kHost, node_id),
@@ -34,6 +38,7 @@ class ObjectBuffer final : public Buffer {
   ~ObjectBuffer() override { std::destroy_n(static_cast<T*>(data()), count_); }
 
   BufferRef storage_;
+  BufferRef charge_;
   int64_t count_;
 };
 

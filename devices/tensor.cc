@@ -8,6 +8,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "thalweg/devices/object_buffer.h"
+#include "thalweg/devices/text_memory.h"
 #include "thalweg/proto/status_macros.h"
 
 namespace thalweg {
@@ -88,6 +89,17 @@ bool CanShare(const TensorLiteral& literal) {
   const int64_t bytes = literal.MaterialisedBytes();
   return bytes >= kShareLiteralBytes && static_cast<int64_t>(literal.content.size()) == bytes &&
          IsAligned(literal.content.data(), literal.dtype);
+}
+
+// The text of a literal's tensor, where the last string stands for those that are missing.
+absl::Status RequireTextMemory(const TensorLiteral& literal, int64_t count, Allocator& host) {
+  if (literal.strings.empty() || count == 0) return absl::OkStatus();
+  int64_t repeated;
+  const int64_t missing = std::max<int64_t>(0, count - static_cast<int64_t>(literal.strings.size()));
+  if (!CheckedMul(missing, TextBytes(literal.strings.back().size()), &repeated)) {
+    return TooLarge(literal.dtype, literal.shape);
+  }
+  return repeated == 0 ? absl::OkStatus() : ChargeOnly(host, repeated, /*node_id=*/-1).status();
 }
 
 // The strings of a literal; the last one stands for those that are missing.
@@ -197,7 +209,9 @@ absl::StatusOr<Tensor> Tensor::FromLiteral(const TensorLiteralPtr& literal, Allo
   if (IsPlainMemory(literal->dtype)) {
     literal->CopyTo(tensor.mutable_raw());
   } else if (literal->dtype == DType::kString) {
+    THALWEG_RETURN_IF_ERROR(RequireTextMemory(*literal, tensor.num_elements(), host));
     CopyStrings(*literal, tensor.mutable_flat<std::string>());
+    THALWEG_RETURN_IF_ERROR(ChargeText(tensor, host, /*node_id=*/-1));
   }
   return tensor;
 }
@@ -271,6 +285,16 @@ std::string Tensor::ToString(int64_t limit) const {
 absl::Status ScalarAccessError(const Tensor& t, DType wanted) {
   return absl::InvalidArgumentError(
       absl::StrCat("expected a scalar ", DTypeName(wanted), ", got ", DTypeName(t.dtype()), t.shape().ToString()));
+}
+
+absl::Status ChargeText(const Tensor& strings, Allocator& allocator, int32_t node_id) {
+  auto* buffer = dynamic_cast<ObjectBuffer<std::string>*>(strings.buffer().get());
+  if (buffer == nullptr || buffer->charge()) return absl::OkStatus();
+  const int64_t bytes = TextBytes(strings.flat<std::string>());
+  if (bytes == 0) return absl::OkStatus();
+  THALWEG_ASSIGN_OR_RETURN(BufferRef charge, ChargeOnly(allocator, bytes, node_id));
+  buffer->set_charge(std::move(charge));
+  return absl::OkStatus();
 }
 
 }  // namespace thalweg

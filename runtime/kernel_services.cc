@@ -9,6 +9,7 @@
 #include "thalweg/ops/float_environment.h"
 #include "thalweg/ops/step_services.h"
 #include "thalweg/runtime/resource_manager.h"
+#include "thalweg/runtime/text_accounting.h"
 #include "thalweg/runtime/thread_pool.h"
 
 namespace thalweg {
@@ -104,6 +105,7 @@ class CpuEvaluator : public ConstantEvaluator {
     ScopedComputeThread compute;
     THALWEG_ASSIGN_OR_RETURN(std::unique_ptr<Kernel> kernel, def->factory(KernelInit(info)));
     if (kernel->is_async()) return absl::UnimplementedError("asynchronous kernels are not folded");
+    kernel = WithTextAccounting(std::move(kernel), info);
 
     std::vector<Value> values(inputs.size() + info.output_types.size());
     std::vector<uint32_t> slots(inputs.size());

@@ -11,6 +11,8 @@
 #include "thalweg/runtime/function_plans.h"
 #include "thalweg/runtime/plan.h"
 #include "thalweg/runtime/replay_slots.h"
+#include "thalweg/runtime/shape_check.h"
+#include "thalweg/runtime/text_accounting.h"
 #include "thalweg/runtime/tuning.h"
 
 namespace thalweg {
@@ -193,12 +195,25 @@ class PlanBuilder {
     if (node.stateful() && in_.stateful != nullptr && node.origin != kNoNode) {
       THALWEG_ASSIGN_OR_RETURN(draft.kernel, in_.stateful->GetOrCreate(StateKey(node, draft.info->device->backend()), *draft.info, *def));
     } else {
-      std::vector<PartialShape> shapes;
-      for (Endpoint e : node.data_inputs()) shapes.push_back(in_.compiled->shapes.output(e));
-      THALWEG_ASSIGN_OR_RETURN(draft.kernel, def->factory(KernelInit(*draft.info, shapes, in_.threads)));
+      const std::vector<PartialShape> shapes = InputShapes(node);
+      THALWEG_ASSIGN_OR_RETURN(std::unique_ptr<Kernel> kernel, def->factory(KernelInit(*draft.info, shapes, in_.threads)));
+      draft.kernel = WithTextAccounting(std::move(kernel), *draft.info);
     }
+    if (ShapeCheckWanted()) draft.kernel = WithShapeCheck(std::move(draft.kernel), ShapesOf(node, draft.id));
     draft.kind = draft.kernel->is_async() ? NodeKind::kAsync : NodeKind::kKernel;
     return absl::OkStatus();
+  }
+
+  std::vector<PartialShape> InputShapes(const Node& node) const {
+    std::vector<PartialShape> shapes;
+    for (Endpoint e : node.data_inputs()) shapes.push_back(in_.compiled->shapes.output(e));
+    return shapes;
+  }
+
+  NodeShapes ShapesOf(const Node& node, NodeId id) const {
+    NodeShapes shapes = {.inputs = InputShapes(node), .outputs = {}};
+    for (int i = 0; i < node.num_outputs(); ++i) shapes.outputs.push_back(in_.compiled->shapes.output(id, i));
+    return shapes;
   }
 
   absl::Status SetControlKind(const Node& node, Draft& draft) {
@@ -912,7 +927,8 @@ absl::StatusOr<std::shared_ptr<Kernel>> StatefulKernels::GetOrCreate(const std::
     made->attrs = *info.attrs;
     made->info = info;
     made->info.attrs = &made->attrs;
-    THALWEG_ASSIGN_OR_RETURN(made->kernel, def.factory(KernelInit(made->info)));
+    THALWEG_ASSIGN_OR_RETURN(std::unique_ptr<Kernel> kernel, def.factory(KernelInit(made->info)));
+    made->kernel = WithTextAccounting(std::move(kernel), made->info);
     entry = std::move(made);
   }
   return entry->kernel;

@@ -1,4 +1,5 @@
-// The allocator of a simulated device: buffers in SimMemory, counted, limited by the memory's capacity.
+// The allocator of a simulated device: buffers in SimMemory, counted, limited by the memory's capacity and, together with
+// what the session uses on the host, by the session's budget: both come out of the same machine.
 //
 // Threading: all methods are thread-safe. Buffers keep the memory alive, so they may outlive the allocator.
 #pragma once
@@ -13,7 +14,8 @@ namespace thalweg {
 
 class SimAllocator final : public Allocator {
  public:
-  SimAllocator(std::string name, std::shared_ptr<SimMemory> memory);
+  // `session` may be null: no limit but the capacity.
+  SimAllocator(std::string name, std::shared_ptr<SimMemory> memory, std::shared_ptr<MemoryBudget> session);
 
   absl::string_view name() const override { return name_; }
   MemoryKind memory() const override { return MemoryKind::kDevice; }
@@ -24,7 +26,8 @@ class SimAllocator final : public Allocator {
  private:
   const std::string name_;
   const std::shared_ptr<SimMemory> memory_;
-  const std::shared_ptr<MemoryBudget> usage_;
+  const std::shared_ptr<MemoryBudget> usage_;    // of this device
+  const std::shared_ptr<MemoryBudget> session_;  // of all devices of the session
   const std::shared_ptr<MemoryLog> log_ = std::make_shared<MemoryLog>();
   std::atomic<int64_t> allocations_{0};
 };

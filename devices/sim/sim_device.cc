@@ -15,10 +15,10 @@ namespace {
 
 class SimDevice final : public Device {
  public:
-  SimDevice(DeviceName name, std::shared_ptr<SimMemory> memory)
+  SimDevice(DeviceName name, std::shared_ptr<SimMemory> memory, std::shared_ptr<MemoryBudget> budget)
       : Device(std::move(name), "sim"),
         memory_(std::move(memory)),
-        allocator_(this->name().ToShortString(), memory_),
+        allocator_(this->name().ToShortString(), memory_, std::move(budget)),
         engine_(absl::StrCat("sim:", this->name().ToShortString())) {}
 
   Allocator& allocator() override { return allocator_; }
@@ -78,9 +78,11 @@ class SimDevice final : public Device {
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<Device>> MakeSimDevice(DeviceName name, const SimOptions& options) {
+absl::StatusOr<std::shared_ptr<Device>> MakeSimDevice(DeviceName name, const SimOptions& options,
+                                                      std::shared_ptr<MemoryBudget> budget) {
   THALWEG_ASSIGN_OR_RETURN(std::shared_ptr<SimMemory> memory, SimMemory::Make(options.memory_bytes));
-  return std::shared_ptr<Device>(std::make_shared<SimDevice>(std::move(name), std::move(memory)));
+  return std::shared_ptr<Device>(
+      std::make_shared<SimDevice>(std::move(name), std::move(memory), std::move(budget)));
 }
 
 }  // namespace thalweg

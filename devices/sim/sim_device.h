@@ -16,7 +16,9 @@ struct SimOptions {
   int64_t memory_bytes = int64_t{1} << 30;  // reserved as addresses; pages are taken when written
 };
 
-// Requires a full name. ResourceExhausted if the system refuses the addresses.
-absl::StatusOr<std::shared_ptr<Device>> MakeSimDevice(DeviceName name, const SimOptions& options = {});
+// Requires a full name. Its memory is charged to `budget`, if there is one, as well. ResourceExhausted if the system
+// refuses the addresses.
+absl::StatusOr<std::shared_ptr<Device>> MakeSimDevice(DeviceName name, const SimOptions& options = {},
+                                                      std::shared_ptr<MemoryBudget> budget = nullptr);
 
 }  // namespace thalweg

@@ -17,6 +17,9 @@ namespace {
 
 constexpr int64_t kLargestCapacity = int64_t{1} << 46;
 
+// Pages of free blocks of at least this many bytes go back to the system.
+constexpr int64_t kReturnBytes = int64_t{1} << 20;
+
 int64_t RoundUp(int64_t bytes, int64_t unit) { return (bytes + unit - 1) / unit * unit; }
 
 // A block's size in the arena; an empty one still has an address of its own.
@@ -70,17 +73,14 @@ void* SimMemory::Allocate(int64_t bytes) {
   const auto [range_bytes, offset] = *best;
   RemoveFreeRange(offset, range_bytes);
   if (range_bytes > wanted) AddFreeRange(offset + wanted, range_bytes - wanted);
-  if (offset + wanted > poisoned_end_) {
-    Poison(poisoned_end_, offset + wanted - poisoned_end_);
-    poisoned_end_ = offset + wanted;
-  }
+  Poison(offset, wanted);
   return device_base_ + offset;
 }
 
 void SimMemory::Free(void* block, int64_t bytes) {
   Offset offset = static_cast<char*>(block) - device_base_;
   int64_t range_bytes = BlockBytes(bytes);
-  Poison(offset, range_bytes);
+  if (range_bytes < kReturnBytes || !ReturnPages(offset, range_bytes)) Poison(offset, range_bytes);
   std::lock_guard<std::mutex> lock(mutex_);
   const auto next = free_by_offset_.lower_bound(offset);
   if (next != free_by_offset_.begin()) {
@@ -121,6 +121,15 @@ void SimMemory::AddFreeRange(Offset offset, int64_t bytes) {
 void SimMemory::RemoveFreeRange(Offset offset, int64_t bytes) {
   free_by_offset_.erase(offset);
   free_by_size_.erase({bytes, offset});
+}
+
+bool SimMemory::ReturnPages(Offset offset, int64_t bytes) {
+  const int64_t page = sysconf(_SC_PAGESIZE);
+  const Offset first = RoundUp(offset, page), last = (offset + bytes) / page * page;
+  if (madvise(alias_base_ + first, last - first, MADV_REMOVE) != 0) return false;
+  Poison(offset, first - offset);
+  Poison(last, offset + bytes - last);
+  return true;
 }
 
 void SimMemory::Poison(Offset offset, int64_t bytes) {

@@ -3,8 +3,9 @@
 // One anonymous file is mapped twice: once without any access right, which gives the device addresses that tensors
 // carry, and once for reading and writing, the alias through which only the device's own code goes (Alias). Host code
 // that forgets to copy dies at the faulty instruction, as it would on real hardware, and is not excused by luck.
-// Pages are taken from the system when first written. Memory that holds no value is filled with kPoison, so that
-// reading what was freed or never written gives conspicuous garbage.
+// Pages are taken from the system when first written. What is handed out is filled with kPoison, and so is what was
+// freed, so that reading either gives conspicuous garbage; but pages of large free blocks go back to the system, and read as
+// zeros.
 //
 // Threading: all methods are thread-safe.
 #pragma once
@@ -54,6 +55,8 @@ class SimMemory {
   SimMemory(char* device_base, char* alias_base, int64_t capacity);
   void AddFreeRange(Offset offset, int64_t bytes);
   void RemoveFreeRange(Offset offset, int64_t bytes);
+  // False if the system does not take them.
+  bool ReturnPages(Offset offset, int64_t bytes);
   void Poison(Offset offset, int64_t bytes);
 
   char* const device_base_;
@@ -65,7 +68,6 @@ class SimMemory {
   mutable std::mutex mutex_;
   std::map<Offset, int64_t> free_by_offset_;
   std::set<std::pair<int64_t, Offset>> free_by_size_;
-  Offset poisoned_end_ = 0;  // what lies above was never handed out, nor poisoned
 };
 
 }  // namespace thalweg

@@ -12,6 +12,7 @@
 #include "thalweg/ops/common/element_cell.h"
 #include "thalweg/ops/common/int_args.h"
 #include "thalweg/ops/common/strided_copy.h"
+#include "thalweg/ops/common/text_memory.h"
 
 namespace thalweg {
 namespace {
@@ -27,6 +28,14 @@ void InterleaveBlocks(KernelContext& ctx, int first, int64_t outer, const std::v
                 MutableElementAt(*out, offset));
     offset += block;
   }
+}
+
+// Room for the text of inputs [first, first + count) together: the same one may stand there many times.
+absl::Status RequireTextOfInputs(KernelContext& ctx, int first, int count) {
+  if (ctx.output_dtype(0) != DType::kString) return absl::OkStatus();
+  int64_t bytes = 0;  // each tensor is in memory, and there are few inputs: no overflow
+  for (int i = first; i < first + count; ++i) bytes += TextBytes(ctx.input(i).flat<std::string>());
+  return RequireTextMemory(ctx, bytes);
 }
 
 // ---- Concat, ConcatV2
@@ -69,6 +78,7 @@ class ConcatKernel : public Kernel {
     Dims dims(first.dims().begin(), first.dims().end());
     dims[axis] = total;
     THALWEG_ASSIGN_OR_RETURN(Shape shape, Shape::Make(dims));
+    THALWEG_RETURN_IF_ERROR(RequireTextOfInputs(ctx, first_, count));
     THALWEG_ASSIGN_OR_RETURN(Tensor * out, ctx.AllocateOutput(0, shape));
     if (shape.num_elements() > 0) InterleaveBlocks(ctx, first_, shape.NumElements(0, axis), blocks, out);
     return absl::OkStatus();
@@ -168,6 +178,7 @@ class PackKernel : public Kernel {
       ctx.SetOutput(0, ctx.TakeInput(0).AliasedAs(dtype, std::move(shape)));
       return absl::OkStatus();
     }
+    THALWEG_RETURN_IF_ERROR(RequireTextOfInputs(ctx, 0, ctx.num_inputs()));
     THALWEG_ASSIGN_OR_RETURN(Tensor * out, ctx.AllocateOutput(0, shape));
     if (shape.num_elements() == 0) return absl::OkStatus();
     const std::vector<int64_t> blocks(ctx.num_inputs(), in.NumElements(axis, in.rank()));

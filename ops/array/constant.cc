@@ -8,6 +8,7 @@
 #include "thalweg/ops/common/data_movement_cost.h"
 #include "thalweg/ops/common/int_args.h"
 #include "thalweg/ops/common/strided_copy.h"
+#include "thalweg/ops/common/text_memory.h"
 
 namespace thalweg {
 namespace {
@@ -46,6 +47,7 @@ class FillKernel : public Kernel {
     THALWEG_ASSIGN_OR_RETURN(const Shape shape, ShapeArg(ctx.input(0), "dims", /*scalar_ok=*/true));
     const Tensor& value = ctx.input(1);
     THALWEG_RETURN_IF_ERROR(RequireScalar(value, "value", ScalarRule::kScalarOrVectorOfOne));
+    THALWEG_RETURN_IF_ERROR(RequireTextMemory(ctx, value, shape.num_elements()));
     THALWEG_ASSIGN_OR_RETURN(Tensor * out, ctx.AllocateOutput(0, shape));
     FillElements(ctx, value.dtype(), value.raw(), shape.num_elements(), out->mutable_raw());
     return absl::OkStatus();

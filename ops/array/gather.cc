@@ -95,6 +95,7 @@ class GatherKernel : public Kernel {
     THALWEG_RETURN_IF_ERROR(
         FillOffsets(indices, params.dim(axes.axis), gather.block, offsets.mutable_flat<int64_t>().data()));
     gather.offsets = offsets.flat<int64_t>().data();
+    THALWEG_RETURN_IF_ERROR(RequireTextOfBlocks(ctx, params.dtype(), gather, params.raw()));
     GatherBlocks(ctx, params.dtype(), gather, params.raw(), out->mutable_raw());
     return absl::OkStatus();
   }

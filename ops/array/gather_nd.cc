@@ -58,6 +58,7 @@ class GatherNdKernel : public Kernel {
     gather.count = count;
     gather.block = params.shape().NumElements(static_cast<int>(length), params.rank());
     gather.offsets = offsets.flat<int64_t>().data();
+    THALWEG_RETURN_IF_ERROR(RequireTextOfBlocks(ctx, params.dtype(), gather, params.raw()));
     GatherBlocks(ctx, params.dtype(), gather, params.raw(), out->mutable_raw());
     return absl::OkStatus();
   }

@@ -11,6 +11,7 @@
 #include "thalweg/ops/common/index_args.h"
 #include "thalweg/ops/common/int_args.h"
 #include "thalweg/ops/common/strided_copy.h"
+#include "thalweg/ops/common/text_memory.h"
 
 namespace thalweg {
 namespace {
@@ -42,6 +43,8 @@ class OneHotKernel : public Kernel {
     Dims dims(indices.shape().dims().begin(), indices.shape().dims().end());
     dims.insert(dims.begin() + axis, depth);
     THALWEG_ASSIGN_OR_RETURN(const Shape shape, Shape::Make(dims));
+    THALWEG_RETURN_IF_ERROR(RequireTextMemory(ctx, ctx.input(3), shape.num_elements()));
+    THALWEG_RETURN_IF_ERROR(RequireTextMemory(ctx, ctx.input(2), indices.num_elements()));
     THALWEG_ASSIGN_OR_RETURN(Tensor * out, ctx.AllocateOutput(0, shape));
     if (shape.num_elements() == 0) return absl::OkStatus();
     FillElements(ctx, out->dtype(), ctx.input(3).raw(), shape.num_elements(), out->mutable_raw());

@@ -11,6 +11,7 @@
 #include "thalweg/ops/common/element_cell.h"
 #include "thalweg/ops/common/int_args.h"
 #include "thalweg/ops/common/strided_copy.h"
+#include "thalweg/ops/common/text_memory.h"
 
 namespace thalweg {
 namespace {
@@ -57,6 +58,9 @@ class PadKernel : public Kernel {
     if (shape == in.shape()) {
       ctx.SetOutput(0, ctx.TakeInput(0));
       return absl::OkStatus();
+    }
+    if (ctx.num_inputs() > 2) {
+      THALWEG_RETURN_IF_ERROR(RequireTextMemory(ctx, ctx.input(2), shape.num_elements() - in.num_elements()));
     }
     THALWEG_ASSIGN_OR_RETURN(Tensor * out, ctx.AllocateOutput(0, shape));
     FillBorder(ctx, in.shape(), borders, ctx.num_inputs() > 2 ? ctx.input(2).raw() : ZeroElement(in.dtype()), out);

@@ -10,9 +10,16 @@
 #include "thalweg/ops/common/data_movement_cost.h"
 #include "thalweg/ops/common/int_args.h"
 #include "thalweg/ops/common/strided_copy.h"
+#include "thalweg/ops/common/text_memory.h"
 
 namespace thalweg {
 namespace {
+
+// Room for the text of an output to which every element of `in` goes equally often.
+absl::Status RequireTextForCopies(KernelContext& ctx, const Tensor& in, const Shape& out) {
+  if (in.num_elements() == 0) return absl::OkStatus();
+  return RequireTextMemory(ctx, in, out.num_elements() / in.num_elements());
+}
 
 // ---- Tile
 
@@ -30,6 +37,7 @@ class TileKernel : public Kernel {
       ctx.SetOutput(0, ctx.TakeInput(0));
       return absl::OkStatus();
     }
+    THALWEG_RETURN_IF_ERROR(RequireTextForCopies(ctx, in, shape));
     THALWEG_ASSIGN_OR_RETURN(Tensor * out, ctx.AllocateOutput(0, shape));
     const Dims in_strides = RowMajorStrides(in.shape());
     const Dims out_strides = RowMajorStrides(shape);
@@ -108,6 +116,7 @@ class BroadcastToKernel : public Kernel {
       if (from != 1 && from != shape.dim(i)) return CannotBroadcast(in.shape().ToString(), shape.ToString());
       dims.push_back({shape.dim(i), from == 1 ? 0 : in_strides[i - missing], out_strides[i]});
     }
+    THALWEG_RETURN_IF_ERROR(RequireTextForCopies(ctx, in, shape));
     THALWEG_ASSIGN_OR_RETURN(Tensor * out, ctx.AllocateOutput(0, shape));
     StridedCopy(ctx, in.dtype(), std::move(dims), in.raw(), out->mutable_raw());
     return absl::OkStatus();

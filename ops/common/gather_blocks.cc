@@ -1,8 +1,11 @@
 #include "thalweg/ops/common/gather_blocks.h"
 
 #include <cstring>
+#include <limits>
+#include <string>
 
 #include "thalweg/ops/common/element_cell.h"
+#include "thalweg/ops/common/text_memory.h"
 
 namespace thalweg {
 namespace {
@@ -34,6 +37,22 @@ void CopyRange(const BlockGather& g, const char* src, char* dst, int64_t begin, 
 }
 
 }  // namespace
+
+absl::Status RequireTextOfBlocks(KernelContext& ctx, DType dtype, const BlockGather& gather, const void* src) {
+  if (dtype != DType::kString) return absl::OkStatus();
+  const auto* strings = static_cast<const std::string*>(src);
+  int64_t bytes = 0;
+  for (int64_t group = 0; group < gather.batch * gather.outer; ++group) {
+    const int64_t* offsets = gather.offsets + group / gather.outer * gather.count;
+    for (int64_t i = 0; i < gather.count; ++i) {
+      if (offsets[i] < 0) continue;
+      const std::string* block = strings + group * gather.group + offsets[i];
+      const int64_t block_bytes = TextBytes(absl::MakeConstSpan(block, static_cast<size_t>(gather.block)));
+      if (!CheckedAdd(bytes, block_bytes, &bytes)) return RequireTextMemory(ctx, std::numeric_limits<int64_t>::max());
+    }
+  }
+  return RequireTextMemory(ctx, bytes);
+}
 
 void GatherBlocks(KernelContext& ctx, DType dtype, const BlockGather& gather, const void* src, void* dst) {
   const int64_t blocks = gather.batch * gather.outer * gather.count;

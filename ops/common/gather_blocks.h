@@ -20,6 +20,9 @@ struct BlockGather {
       nullptr;  // batch * count of them; negative: the block becomes zeros (objects stay as they are)
 };
 
+// Room for the text of the destination (ops/common/text_memory.h); other dtypes need nothing.
+absl::Status RequireTextOfBlocks(KernelContext& ctx, DType dtype, const BlockGather& gather, const void* src);
+
 // Requires: a valid dtype, all source blocks inside the source. Splits large copies over the step's threads.
 void GatherBlocks(KernelContext& ctx, DType dtype, const BlockGather& gather, const void* src, void* dst);
 

@@ -1,4 +1,5 @@
 // StringJoin, ReduceJoin, UnsortedSegmentJoin.
+#include <algorithm>
 #include <limits>
 #include <optional>
 #include <string>
@@ -9,11 +10,24 @@
 #include "thalweg/ops/common/index_args.h"
 #include "thalweg/ops/common/int_args.h"
 #include "thalweg/ops/common/strided_copy.h"
+#include "thalweg/ops/common/text_memory.h"
 #include "thalweg/ops/strings/map_strings.h"
 #include "thalweg/ops/strings/string_ops.h"
 
 namespace thalweg::strings {
 namespace {
+
+// Room for `count` strings, of length(k) characters each. No length can overflow: its parts are in memory, and few.
+template <typename Length>
+absl::Status RequireTexts(KernelContext& ctx, int64_t count, const Length& length) {
+  int64_t bytes = 0;
+  for (int64_t k = 0; k < count; ++k) {
+    if (!CheckedAdd(bytes, TextBytes(static_cast<size_t>(length(k))), &bytes)) {
+      return RequireTextMemory(ctx, std::numeric_limits<int64_t>::max());
+    }
+  }
+  return RequireTextMemory(ctx, bytes);
+}
 
 // Element by element; scalars stand for tensors of one repeated element.
 class StringJoinKernel final : public Kernel {
@@ -36,10 +50,17 @@ class StringJoinKernel final : public Kernel {
                                                        shape.ToString(), " and ", own.ToString()));
       }
     }
+    const auto length = [&](int64_t k) {
+      int64_t characters = static_cast<int64_t>(separator_.size() * (std::max<size_t>(texts.size(), 1) - 1));
+      for (size_t i = 0; i < texts.size(); ++i) characters += static_cast<int64_t>(texts[i][k * strides[i]].size());
+      return characters;
+    };
+    THALWEG_RETURN_IF_ERROR(RequireTexts(ctx, shape.num_elements(), length));
     THALWEG_ASSIGN_OR_RETURN(Tensor * tensor, ctx.AllocateOutput(0, shape));
     std::string* out = tensor->mutable_flat<std::string>().data();
     ctx.ParallelFor(shape.num_elements(), kNanosPerString * static_cast<double>(texts.size()), [&](int64_t begin, int64_t end) {
       for (int64_t k = begin; k < end; ++k) {
+        out[k].reserve(static_cast<size_t>(length(k)));
         for (size_t i = 0; i < texts.size(); ++i) {
           if (i > 0) out[k] += separator_;
           out[k] += texts[i][k * strides[i]];
@@ -114,12 +135,20 @@ class ReduceJoinKernel final : public Kernel {
       if (!axes.is_joined[d]) outer.Add(in.dim(d), strides[d]);
     }
     for (size_t i = axes.joined.size(); i-- > 0;) inner.Add(in.dim(axes.joined[i]), strides[axes.joined[i]]);
+    const std::string* texts = in.flat<std::string>().data();
+    const auto length = [&](int64_t k) {
+      int64_t characters = static_cast<int64_t>(separator_.size()) * (std::max<int64_t>(inner.count, 1) - 1);
+      const int64_t base = outer[k];
+      for (int64_t i = 0; i < inner.count; ++i) characters += static_cast<int64_t>(texts[base + inner[i]].size());
+      return characters;
+    };
+    THALWEG_RETURN_IF_ERROR(RequireTexts(ctx, shape.num_elements(), length));
     THALWEG_ASSIGN_OR_RETURN(Tensor * tensor, ctx.AllocateOutput(0, shape));
     std::string* out = tensor->mutable_flat<std::string>().data();
-    const std::string* texts = in.flat<std::string>().data();
     ctx.ParallelFor(shape.num_elements(), kNanosPerString * static_cast<double>(inner.count), [&](int64_t begin, int64_t end) {
       for (int64_t k = begin; k < end; ++k) {
         const int64_t base = outer[k];
+        out[k].reserve(static_cast<size_t>(length(k)));
         for (int64_t i = 0; i < inner.count; ++i) {
           if (i > 0) out[k] += separator_;
           out[k] += texts[base + inner[i]];
@@ -192,6 +221,9 @@ class UnsortedSegmentJoinKernel final : public Kernel {
     std::string* out = tensor->mutable_flat<std::string>().data();
     const std::string* texts = in.flat<std::string>().data();
     const int64_t block = in.shape().NumElements(ids.rank(), in.rank());
+    // Each text goes to one output, with a separator before it.
+    const int64_t separators = static_cast<int64_t>(separator_.size()) * in.num_elements();
+    THALWEG_RETURN_IF_ERROR(RequireTextMemory(ctx, TextBytes(in.flat<std::string>()) + separators));
     return WithIndices(ids, [&](auto values) {
       for (size_t i = 0; i < values.size(); ++i) {
         const int64_t id = static_cast<int64_t>(values[i]);

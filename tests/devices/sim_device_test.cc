@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <future>
 #include <numeric>
 #include <string>
@@ -134,6 +135,19 @@ TEST(SimDevice, ItsMemoryHasALimit) {
   EXPECT_EQ(ToDevice(*device, big).status().code(), absl::StatusCode::kResourceExhausted);
 }
 
+TEST(SimDevice, ItsMemoryCountsForTheSession) {
+  const auto budget = std::make_shared<MemoryBudget>(1 << 20);
+  const auto host = MakeHostAllocator("CPU:0", budget);
+  const auto device = MakeSimDevice(Gpu0(), {.memory_bytes = 1 << 24}, budget).value();
+  BufferRef on_host = host->Allocate(600 << 10, -1).value();
+  EXPECT_EQ(device->allocator().Allocate(600 << 10, -1).status().code(), absl::StatusCode::kResourceExhausted);
+  on_host = BufferRef();
+  BufferRef on_device = device->allocator().Allocate(600 << 10, -1).value();
+  EXPECT_EQ(host->Allocate(600 << 10, -1).status().code(), absl::StatusCode::kResourceExhausted);
+  on_device = BufferRef();
+  EXPECT_EQ(budget->in_use(), 0);
+}
+
 TEST(SimDevice, SynchronizeWaitsForAllWork) {
   const auto device = NewDevice();
   int done = 0;
@@ -205,6 +219,19 @@ TEST(SimMemory, WhatHoldsNoValueIsPoisoned) {
   *static_cast<uint8_t*>(memory->Alias(block)) = 1;
   memory->Free(block, 1000);
   EXPECT_EQ(ByteAt(*memory, block), SimMemory::kPoison) << "freed";
+}
+
+TEST(SimMemory, LargeBlocksAreHandedOutPoisonedAgain) {
+  const auto memory = SimMemory::Make(1 << 23).value();
+  constexpr int64_t kBytes = (int64_t{3} << 20) + 512;
+  void* block = memory->Allocate(kBytes);
+  auto* bytes = static_cast<char*>(memory->Alias(block));
+  std::fill(bytes, bytes + kBytes, 'x');
+  memory->Free(block, kBytes);
+  block = memory->Allocate(kBytes);
+  for (const int64_t at : {int64_t{0}, kBytes / 2, kBytes - 1}) {
+    EXPECT_EQ(ByteAt(*memory, static_cast<char*>(block) + at), SimMemory::kPoison) << at;
+  }
 }
 
 TEST(SimMemory, FreeRangesAreJoined) {
