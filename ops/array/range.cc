@@ -100,6 +100,7 @@ absl::StatusOr<int64_t> ConstantSize(const ShapeContext& c) {
       return kUnknownDim;
     }
     literal->CopyTo(&args[i]);
+    if (args[i] != args[i]) return kUnknownDim;  // not a number: the kernel's to refuse
   }
   return RangeSize(args[0], args[1], args[2]);
 }

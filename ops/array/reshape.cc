@@ -155,7 +155,7 @@ absl::Status InferOpenDim(const PartialShape& in, PartialShape* out) {
 }
 
 absl::Status ReshapeShape(ShapeContext& c) {
-  THALWEG_RETURN_IF_ERROR(c.RequireRankAtMost(1, 1));
+  THALWEG_RETURN_IF_ERROR(c.RequireRank(1, 1));  // the kernel takes a scalar too, if nobody knew that it is one (L21)
   if (const std::optional<std::vector<int64_t>> dims = c.input_ints(1)) {
     // With a zero among the dimensions the rule of the kernel needs the whole input shape. Two dimensions left open are
     // the kernel's to refuse.

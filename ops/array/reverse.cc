@@ -90,8 +90,8 @@ absl::Status ReverseShape(ShapeContext& c) {
   THALWEG_RETURN_IF_ERROR(c.RequireRank(1, 1));
   const PartialShape& in = c.input(0);
   const std::optional<std::vector<int64_t>> axes = c.input_ints(1);
-  // An input without elements may have any axes, and one of unknown size may turn out to have none.
-  if (axes && in.NumElementsOrUnknown() > 0 && in.rank() > 0) {
+  // Where the kernel takes any axes, for scalars and inputs without elements, this refuses bad ones all the same (L21).
+  if (axes && in.has_rank()) {
     THALWEG_RETURN_IF_ERROR(ReversedDims(*axes, in.rank()).status());
   }
   c.set_output(0, in);
