@@ -1,7 +1,9 @@
 // Segment reductions: rows of a tensor that have one id are reduced to one row. SegmentSum, -Mean, -Prod, -Max, -Min want
 // sorted ids, UnsortedSegmentSum, -Prod, -Max, -Min any; what no id names is stated by L23.
 #include <algorithm>
+#include <cstring>
 #include <limits>
+#include <memory>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -57,13 +59,54 @@ struct MinSegments {
   template <typename T> static T Join(T a, T b) { return b < a ? b : a; }
 };
 
-// row[k] = Op(row[k], in[k]), rounded to T each time.
+// What an op does to rows of one element type. The kernels know no type, so that each is compiled once.
+struct RowMath {
+  int64_t element_bytes;
+  void (*fill)(int64_t n, void* out);                       // with what nothing was joined to
+  void (*join)(const void* in, int64_t n, void* row);       // row[k] = Op(row[k], in[k]), rounded each time
+  void (*divide)(int64_t count, int64_t n, void* row);      // null: the op is no mean
+};
+
 template <typename Op, typename T>
-void JoinRow(const T* in, int64_t n, T* row) {
+void JoinRow(const void* in, int64_t n, void* row) {
+  const T* from = static_cast<const T*>(in);
+  T* to = static_cast<T*>(row);
   for (int64_t k = 0; k < n; ++k) {
-    row[k] = static_cast<T>(Op::Join(static_cast<ComputingT<T>>(row[k]), static_cast<ComputingT<T>>(in[k])));
+    to[k] = static_cast<T>(Op::Join(static_cast<ComputingT<T>>(to[k]), static_cast<ComputingT<T>>(from[k])));
   }
 }
+
+template <typename Op, typename T>
+void FillWithGap(int64_t n, void* out) {
+  std::fill_n(static_cast<T*>(out), n, static_cast<T>(static_cast<ComputingT<T>>(Op::kGap)));
+}
+template <typename Op, typename T>
+void FillWithStart(int64_t n, void* out) { std::fill_n(static_cast<T*>(out), n, Op::template Start<T>()); }
+
+// Towards zero; a count that the type cannot hold exceeds any sum.
+template <typename T>
+T DivideInteger(T sum, int64_t count) {
+  if constexpr (std::is_signed_v<T>) return static_cast<T>(static_cast<int64_t>(sum) / count);
+  else return static_cast<T>(static_cast<uint64_t>(sum) / static_cast<uint64_t>(count));
+}
+template <typename T>
+void DivideRow(int64_t count, int64_t n, void* row) {
+  using C = ComputingT<T>;
+  T* values = static_cast<T*>(row);
+  for (int64_t k = 0; k < n; ++k) {
+    if constexpr (std::is_integral_v<T>) values[k] = DivideInteger(values[k], count);
+    else values[k] = static_cast<T>(static_cast<C>(values[k]) / static_cast<C>(static_cast<float>(count)));
+  }
+}
+
+template <typename Op, bool kMean, typename T>
+constexpr RowMath kSortedMath = {sizeof(T), &FillWithGap<Op, T>, &JoinRow<Op, T>, kMean ? &DivideRow<T> : nullptr};
+template <typename Op, typename T>
+constexpr RowMath kUnsortedMath = {sizeof(T), &FillWithStart<Op, T>, &JoinRow<Op, T>, nullptr};
+
+// Rows of a tensor, wherever they begin.
+template <typename Byte>
+Byte* RowAt(Byte* base, int64_t row, int64_t row_bytes) { return base + row * row_bytes; }
 
 // ---- sorted ids
 
@@ -76,9 +119,9 @@ absl::Status CheckIds(const Tensor& data, const Tensor& ids) {
                                                  ids.shape().ToString(), " and ", data.shape().ToString()));
 }
 
-template <typename Op, bool kMean, typename T>
 class SegmentKernel final : public Kernel {
  public:
+  explicit SegmentKernel(const RowMath& math) : math_(math) {}
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& data = ctx.input(0);
     const Tensor& ids = ctx.input(1);
@@ -99,7 +142,7 @@ class SegmentKernel final : public Kernel {
   }
 
   template <typename Index>
-  static absl::Status Reduce(KernelContext& ctx, const Tensor& data, absl::Span<const Index> ids) {
+  absl::Status Reduce(KernelContext& ctx, const Tensor& data, absl::Span<const Index> ids) const {
     THALWEG_RETURN_IF_ERROR(CheckSorted(ids));
     Dims dims(data.shape().dims().begin(), data.shape().dims().end());
     int64_t segments = 0;
@@ -109,35 +152,25 @@ class SegmentKernel final : public Kernel {
     dims[0] = segments;
     THALWEG_ASSIGN_OR_RETURN(const Shape shape, Shape::Make(dims));
     THALWEG_ASSIGN_OR_RETURN(Tensor * tensor, ctx.AllocateOutput(0, shape));
-    const int64_t row = data.shape().NumElements(1, data.rank());
-    T* out = tensor->mutable_flat<T>().data();
-    const T* in = data.flat<T>().data();
-    std::fill_n(out, shape.num_elements(), static_cast<T>(static_cast<ComputingT<T>>(Op::kGap)));
+    const int64_t row = data.shape().NumElements(1, data.rank()), row_bytes = row * math_.element_bytes;
+    char* out = static_cast<char*>(tensor->mutable_raw());
+    const char* in = static_cast<const char*>(data.raw());
+    math_.fill(shape.num_elements(), out);
+    if (row == 0) return absl::OkStatus();
     size_t begin = 0;
     while (begin < ids.size()) {
       size_t end = begin + 1;
       while (end < ids.size() && ids[end] == ids[begin]) ++end;
-      T* target = out + static_cast<int64_t>(ids[begin]) * row;
-      std::copy_n(in + static_cast<int64_t>(begin) * row, row, target);
-      for (size_t i = begin + 1; i < end; ++i) JoinRow<Op>(in + static_cast<int64_t>(i) * row, row, target);
-      if constexpr (kMean) Divide(target, row, static_cast<int64_t>(end - begin));
+      char* target = RowAt(out, static_cast<int64_t>(ids[begin]), row_bytes);
+      std::memcpy(target, RowAt(in, static_cast<int64_t>(begin), row_bytes), row_bytes);
+      for (size_t i = begin + 1; i < end; ++i) math_.join(RowAt(in, static_cast<int64_t>(i), row_bytes), row, target);
+      if (math_.divide != nullptr) math_.divide(static_cast<int64_t>(end - begin), row, target);
       begin = end;
     }
     return absl::OkStatus();
   }
 
-  static void Divide(T* row, int64_t n, int64_t count) {
-    using C = ComputingT<T>;
-    for (int64_t k = 0; k < n; ++k) {
-      if constexpr (std::is_integral_v<T>) row[k] = DivideInteger(row[k], count);
-      else row[k] = static_cast<T>(static_cast<C>(row[k]) / static_cast<C>(static_cast<float>(count)));
-    }
-  }
-  // Towards zero; a count that the type cannot hold exceeds any sum.
-  static T DivideInteger(T sum, int64_t count) {
-    if constexpr (std::is_signed_v<T>) return static_cast<T>(static_cast<int64_t>(sum) / count);
-    else return static_cast<T>(static_cast<uint64_t>(sum) / static_cast<uint64_t>(count));
-  }
+  const RowMath& math_;
 };
 
 absl::Status SegmentShape(ShapeContext& c) {
@@ -153,9 +186,9 @@ absl::Status SegmentShape(ShapeContext& c) {
 
 // ---- unsorted ids
 
-template <typename Op, typename T>
 class UnsortedSegmentKernel final : public Kernel {
  public:
+  explicit UnsortedSegmentKernel(const RowMath& math) : math_(math) {}
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& data = ctx.input(0);
     const Tensor& ids = ctx.input(1);
@@ -169,10 +202,10 @@ class UnsortedSegmentKernel final : public Kernel {
     dims.insert(dims.end(), data.shape().dims().begin() + ids.rank(), data.shape().dims().end());
     THALWEG_ASSIGN_OR_RETURN(const Shape shape, Shape::Make(dims));
     THALWEG_ASSIGN_OR_RETURN(Tensor * tensor, ctx.AllocateOutput(0, shape));
-    T* out = tensor->mutable_flat<T>().data();
-    const T* in = data.flat<T>().data();
-    const int64_t row = data.shape().NumElements(ids.rank(), data.rank());
-    std::fill_n(out, shape.num_elements(), Op::template Start<T>());
+    const int64_t row = data.shape().NumElements(ids.rank(), data.rank()), row_bytes = row * math_.element_bytes;
+    char* out = static_cast<char*>(tensor->mutable_raw());
+    const char* in = static_cast<const char*>(data.raw());
+    math_.fill(shape.num_elements(), out);
     return WithIndices(ids, [&](auto values) {
       for (size_t i = 0; i < values.size(); ++i) {
         const int64_t id = static_cast<int64_t>(values[i]);
@@ -181,11 +214,14 @@ class UnsortedSegmentKernel final : public Kernel {
           return absl::InvalidArgumentError(absl::StrCat("segment_ids", CoordinateString(ids.shape(), static_cast<int64_t>(i)),
                                                          " is ", id, "; it must be below num_segments, ", segments));
         }
-        JoinRow<Op>(in + static_cast<int64_t>(i) * row, row, out + id * row);
+        math_.join(RowAt(in, static_cast<int64_t>(i), row_bytes), row, RowAt(out, id, row_bytes));
       }
       return absl::OkStatus();
     });
   }
+
+ private:
+  const RowMath& math_;
 };
 
 absl::Status UnsortedSegmentShape(ShapeContext& c) {
@@ -205,13 +241,18 @@ absl::Status UnsortedSegmentShape(ShapeContext& c) {
   return absl::OkStatus();
 }
 
+template <typename Kernel, const RowMath& math>
+absl::StatusOr<std::unique_ptr<thalweg::Kernel>> MakeFor(const KernelInit&) {
+  return std::unique_ptr<thalweg::Kernel>(std::make_unique<Kernel>(math));
+}
+
 template <typename Op, bool kMean, typename... Ts>
 void AddSegment(OpLibrary& lib, absl::string_view op, TypeList<Ts...>) {
-  (lib.kernels.Add(op, "cpu", &MakeKernel<SegmentKernel<Op, kMean, Ts>>).template Type<Ts>("T"), ...);
+  (lib.kernels.Add(op, "cpu", &MakeFor<SegmentKernel, kSortedMath<Op, kMean, Ts>>).template Type<Ts>("T"), ...);
 }
 template <typename Op, typename... Ts>
 void AddUnsorted(OpLibrary& lib, absl::string_view op, TypeList<Ts...>) {
-  (lib.kernels.Add(op, "cpu", &MakeKernel<UnsortedSegmentKernel<Op, Ts>>).template Type<Ts>("T").HostMemory("num_segments"), ...);
+  (lib.kernels.Add(op, "cpu", &MakeFor<UnsortedSegmentKernel, kUnsortedMath<Op, Ts>>).template Type<Ts>("T").HostMemory("num_segments"), ...);
 }
 
 template <typename Op, bool kMean, typename... Lists>
