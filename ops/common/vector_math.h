@@ -26,7 +26,8 @@ template <> struct FloatFormat<float> {
   static constexpr float kTwoToMantissa = 0x1p23f;
   static constexpr float kLn2High = 0x1.62e4p-1f;  // few bits, so that products with small integers are exact
   static constexpr float kLn2Low = 0x1.7f7d1cp-20f;
-  static constexpr float kExpMin = -104.0f, kExpMax = 89.0f;
+  static constexpr float kExpMin = -104.0f, kExpMax = 89.0f;  // beyond, the exponential is 0 or infinite
+  static constexpr float kExpNormal = -87.0f;      // from here on it is a normal number
   static constexpr float kTanhOne = 10.0f;         // from here on tanh rounds to 1
 };
 template <> struct FloatFormat<double> {
@@ -38,6 +39,7 @@ template <> struct FloatFormat<double> {
   static constexpr double kLn2High = 0x1.62e42fefa38p-1;
   static constexpr double kLn2Low = 0x1.ef35793c7673p-45;
   static constexpr double kExpMin = -746.0, kExpMax = 710.0;
+  static constexpr double kExpNormal = -708.0;
   static constexpr double kTanhOne = 20.0;
 };
 
@@ -99,13 +101,18 @@ THALWEG_INLINE T Exp(T x) {
   return (T(1) + SmallExpm1(parts.rest)) * PowerOfTwo(half_n) * PowerOfTwo(other_half);
 }
 
+// For x in [-60, kExpMax]; NaN stays NaN.
+template <typename T>
+THALWEG_INLINE T BoundedExpm1(T x) {
+  const ExpParts<T> parts = SplitExp(x);
+  // 2^n would overflow before the result does.
+  const T half_scale = PowerOfTwo((parts.n - T(1)) + FloatFormat<T>::kRounder);
+  return (half_scale * SmallExpm1(parts.rest) + (half_scale - T(0.5))) * T(2);
+}
+
 template <typename T>
 THALWEG_INLINE T Expm1(T x) {
-  using F = FloatFormat<T>;
-  const ExpParts<T> parts = SplitExp(AtLeast(AtMost(x, F::kExpMax), T(-60)));  // below, the result is -1
-  // 2^n would overflow before the result does.
-  const T half_scale = PowerOfTwo((parts.n - T(1)) + F::kRounder);
-  return (half_scale * SmallExpm1(parts.rest) + (half_scale - T(0.5))) * T(2);
+  return BoundedExpm1(AtLeast(AtMost(x, FloatFormat<T>::kExpMax), T(-60)));  // below, the result is -1
 }
 
 // (atanh(s) / s - 1) / s^2 as a function of z = s^2, for s <= 0.1733: the series of the logarithm.
@@ -150,12 +157,17 @@ THALWEG_INLINE T Log1p(T x) {
 
 template <typename T>
 THALWEG_INLINE T Tanh(T x) {
-  const T e = Expm1(T(2) * AtMost(std::fabs(x), FloatFormat<T>::kTanhOne));
+  const T e = BoundedExpm1(T(2) * AtMost(std::fabs(x), FloatFormat<T>::kTanhOne));
   return std::copysign(e / (e + T(2)), x);
 }
 
+// Exp(-x) need not tell large results apart: from 2^n = infinity on, where the quotient is denormal, it is 0.
 template <typename T>
-THALWEG_INLINE T Sigmoid(T x) { return T(1) / (T(1) + Exp(-x)); }
+THALWEG_INLINE T Sigmoid(T x) {
+  using F = FloatFormat<T>;
+  const ExpParts<T> parts = SplitExp(AtLeast(AtMost(-x, F::kExpMax), F::kExpNormal));
+  return T(1) / (T(1) + (T(1) + SmallExpm1(parts.rest)) * PowerOfTwo(parts.n + F::kRounder));
+}
 
 // log(1 + exp(x)).
 template <typename T>
@@ -167,12 +179,16 @@ THALWEG_INLINE float Erf(float x) {
   // erf(x) / x for |x| <= 1, in x^2.
   constexpr float small[] = {1.12837917f, -0.376126271f, 0.112836002f, -0.0268544449f,
                              0.00518953582f, -0.000802084528f, 7.88913209e-5f};
-  // log(1 - erf(x)) for x in [1, 4]; beyond, erf rounds to 1.
-  constexpr float large[] = {-0.000332696179f, -1.12712247f, -0.638093618f, -0.10314792f,
-                             0.0218562864f, -0.00295186986f, 0.000186776219f};
-  const float a = AtMost(std::fabs(x), 4.0f);
+  // log2(1 - erf(x)) for x in [1, 3.93], close enough for 1 - 2^y; beyond, erf rounds to 1.
+  constexpr float large[] = {-0.00385446264f, -1.61212289f, -0.944228053f, -0.127872035f, 0.0213203020f, -0.00165970566f};
+  // 2^f for |f| <= 0.5.
+  constexpr float power[] = {1.0f, 0.693147004f, 0.240222424f, 0.0555073358f, 0.00967151299f, 0.00132647273f};
+  const float a = AtMost(std::fabs(x), 3.925f);
   const float near_zero = a * Polynomial(a * a, small);
-  const float tail = 1.0f - Exp(Polynomial(a, large));
+  const float y = Polynomial(a, large);
+  const float shifted = y + FloatFormat<float>::kRounder;
+  const float f = y - (shifted - FloatFormat<float>::kRounder);
+  const float tail = 1.0f - Polynomial(f, power) * PowerOfTwo(shifted);
   return std::copysign(a < 1.0f ? near_zero : tail, x);
 }
 THALWEG_INLINE double Erf(double x) { return std::erf(x); }
