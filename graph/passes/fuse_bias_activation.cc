@@ -85,17 +85,21 @@ class Fuser {
     return context_.request->devices.size() <= 1 || node.attrs.Find("_class") == nullptr;
   }
 
-  // The node that alone reads the chain's output, if it may join; else kNoNode.
-  NodeId OnlyReader(const Chain& chain) const {
-    const NodeId last = chain.nodes.back();
-    if (context_.preserve.contains(last)) return kNoNode;
-    const absl::Span<const Consumers::Use> uses = consumers_.of(last);
-    if (uses.size() != 1 || uses[0].port != 0) return kNoNode;
-    const NodeId reader = uses[0].node;
-    if (context_.preserve.contains(reader) || !MayJoin(reader)) return kNoNode;
-    if (graph_.node(reader).requested_device != graph_.node(last).requested_device) return kNoNode;
-    return graph_.node(reader).output_types[0] == graph_.node(last).output_types[0] ? reader : kNoNode;
+  // Whether `reader`, which reads `node`, may be in one chain with it.
+  bool MayFollow(NodeId node, NodeId reader) const {
+    if (context_.preserve.contains(reader) || !MayJoin(reader)) return false;
+    if (graph_.node(reader).requested_device != graph_.node(node).requested_device) return false;
+    return graph_.node(reader).output_types[0] == graph_.node(node).output_types[0];
   }
+
+  // The node that alone reads output 0 of `node`, if it may join; else kNoNode.
+  NodeId OnlyReader(NodeId node) const {
+    if (context_.preserve.contains(node)) return kNoNode;
+    const absl::Span<const Consumers::Use> uses = consumers_.of(node);
+    if (uses.size() != 1 || uses[0].port != 0) return kNoNode;
+    return MayFollow(node, uses[0].node) ? uses[0].node : kNoNode;
+  }
+  NodeId OnlyReader(const Chain& chain) const { return OnlyReader(chain.nodes.back()); }
 
   Chain Grow(NodeId start) const {
     Chain chain;
@@ -103,7 +107,7 @@ class Fuser {
     chain.nodes.push_back(start);
     if (!TakeBias(chain)) TakeBatchNorm(chain);
     TakeAdd(chain);
-    TakeActivation(chain);
+    if (!TakeActivation(chain)) TakeSwish(chain);
     return chain;
   }
 
@@ -144,12 +148,26 @@ class Fuser {
     if (HaveSameShape(other, chain.output())) Take(chain, id, "Add", {other});
   }
 
-  void TakeActivation(Chain& chain) const {
+  bool TakeActivation(Chain& chain) const {
     const NodeId id = OnlyReader(chain);
-    if (id == kNoNode || !IsActivation(graph_.node(id))) return;
+    if (id == kNoNode || !IsActivation(graph_.node(id))) return false;
     const Node& node = graph_.node(id);
     chain.leaky_alpha = node.node_attrs().GetOr<float>("alpha", chain.leaky_alpha);
     Take(chain, id, std::string(node.op), {});
+    return true;
+  }
+
+  // x * Sigmoid(x): two readers, one of which alone reads the other.
+  void TakeSwish(Chain& chain) const {
+    const NodeId last = chain.nodes.back();
+    const absl::Span<const Consumers::Use> uses = consumers_.of(last);
+    if (context_.preserve.contains(last) || uses.size() != 2 || uses[0].port != 0 || uses[1].port != 0) return;
+    const bool sigmoid_first = graph_.node(uses[0].node).is("Sigmoid");
+    const NodeId sigmoid = uses[sigmoid_first ? 0 : 1].node, product = uses[sigmoid_first ? 1 : 0].node;
+    if (!graph_.node(sigmoid).is("Sigmoid") || !graph_.node(product).is("Mul")) return;
+    if (!MayFollow(last, sigmoid) || OnlyReader(sigmoid) != product) return;
+    chain.nodes.push_back(sigmoid);
+    Take(chain, product, "Swish", {});
   }
 
   static void Take(Chain& chain, NodeId id, std::string fused_op, std::vector<Endpoint> args) {

@@ -71,7 +71,8 @@ bool ParseActivation(absl::string_view name, Activation* activation) {
     absl::string_view name;
     Activation activation;
   } kNames[] = {{"Relu", Activation::kRelu},           {"Relu6", Activation::kRelu6},     {"Elu", Activation::kElu},
-                {"LeakyRelu", Activation::kLeakyRelu}, {"Sigmoid", Activation::kSigmoid}, {"Tanh", Activation::kTanh}};
+                {"LeakyRelu", Activation::kLeakyRelu}, {"Sigmoid", Activation::kSigmoid}, {"Tanh", Activation::kTanh},
+                {"Swish", Activation::kSwish}};
   for (const auto& entry : kNames) {
     if (entry.name != name) continue;
     *activation = entry.activation;
@@ -100,7 +101,7 @@ absl::StatusOr<FusedOps> ParseFusedOps(const NodeAttrs& attrs) {
   return absl::InvalidArgumentError(
       absl::StrCat("fused_ops [", absl::StrJoin(names, ", "),
                    "] is not supported; it may hold BiasAdd or FusedBatchNorm, then Add, then one of Relu, "
-                   "Relu6, Elu, LeakyRelu, Sigmoid, Tanh"));
+                   "Relu6, Elu, LeakyRelu, Sigmoid, Tanh, Swish"));
 }
 
 template <typename T>

@@ -19,7 +19,7 @@
 
 namespace thalweg {
 
-enum class Activation : uint8_t { kNone, kRelu, kRelu6, kElu, kLeakyRelu, kSigmoid, kTanh };
+enum class Activation : uint8_t { kNone, kRelu, kRelu6, kElu, kLeakyRelu, kSigmoid, kTanh, kSwish };
 
 // The list attribute fused_ops of a fused node, understood: BiasAdd or FusedBatchNorm, then Add, then an activation,
 // each optional.

@@ -22,6 +22,11 @@ THALWEG_CLONES void SigmoidRow(int64_t n, T* row) {
   for (int64_t c = 0; c < n; ++c) row[c] = vector_math::Sigmoid(row[c]);
 }
 template <typename T>
+THALWEG_CLONES void SwishRow(int64_t n, T* row) {
+#pragma GCC ivdep
+  for (int64_t c = 0; c < n; ++c) row[c] *= vector_math::Sigmoid(row[c]);
+}
+template <typename T>
 THALWEG_CLONES void TanhRow(int64_t n, T* row) {
 #pragma GCC ivdep
   for (int64_t c = 0; c < n; ++c) row[c] = vector_math::Tanh(row[c]);
@@ -39,6 +44,7 @@ void ActivateRow(Activation activation, float leaky_alpha, int64_t n, T* row) {
     case Activation::kLeakyRelu: return LeakyReluRow(static_cast<T>(leaky_alpha), n, row);
     case Activation::kSigmoid: return SigmoidRow(n, row);
     case Activation::kTanh: return TanhRow(n, row);
+    case Activation::kSwish: return SwishRow(n, row);
   }
 }
 

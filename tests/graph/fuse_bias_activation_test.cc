@@ -74,6 +74,25 @@ TEST_F(FuseBiasActivationTest, F13ConvolutionBiasActivation) {
   }
 }
 
+TEST_F(FuseBiasActivationTest, SigmoidTimesItsOperand) {
+  const std::string bias = "bias = BiasAdd(conv, b) [T=float32]\n", gate = "gate = Sigmoid(bias) [T=float32]\n";
+  for (const char* product : {"y = Mul(bias, gate) [T=float32]", "y = Mul(gate, bias) [T=float32]"}) {
+    EXPECT_EQ(Run(absl::StrCat(kConv, bias, gate, product), {"y"}), "y=_FusedConv2D(x:0,w:0,b:0)[BiasAdd,Swish]");
+  }
+  ASSERT_NE(result_.graph.node(result_.graph.Find("y")).also, nullptr);
+  EXPECT_EQ(*result_.graph.node(result_.graph.Find("y")).also, (std::vector<NodeId>{4, 5, 6}));
+  // Another factor, another reader of the sigmoid, of what it reads, a square, a fetched sigmoid.
+  EXPECT_EQ(Run(absl::StrCat(kConv, bias, gate, "y = Mul(side, gate) [T=float32]"), {"y"}),
+            "gate=_FusedConv2D(x:0,w:0,b:0)[BiasAdd,Sigmoid]; y=Mul(side:0,gate:0)");
+  const std::string kept = "bias=_FusedConv2D(x:0,w:0,b:0)[BiasAdd]; gate=Sigmoid(bias:0); y=Mul(bias:0,gate:0)";
+  const std::string product = "y = Mul(bias, gate) [T=float32]\n";
+  EXPECT_EQ(Run(absl::StrCat(kConv, bias, gate, product, "z = Neg(gate) [T=float32]"), {"y", "z"}), kept + "; z=Neg(gate:0)");
+  EXPECT_EQ(Run(absl::StrCat(kConv, bias, gate, product, "z = Neg(bias) [T=float32]"), {"y", "z"}), kept + "; z=Neg(bias:0)");
+  EXPECT_EQ(Run(absl::StrCat(kConv, bias, gate, product), {"y"}, {"gate"}), kept);
+  EXPECT_EQ(Run(absl::StrCat(kConv, bias, "y = Mul(bias, bias) [T=float32]"), {"y"}),
+            "bias=_FusedConv2D(x:0,w:0,b:0)[BiasAdd]; y=Mul(bias:0,bias:0)");
+}
+
 TEST_F(FuseBiasActivationTest, KeepsProvenanceAndAttributes) {
   Run(absl::StrCat(kConv, "bias = BiasAdd(conv, b) [T=float32]\nact = LeakyRelu(bias) [T=float32, alpha=0.5]"),
       {"act"});
