@@ -1,6 +1,6 @@
 // Matrix products for every element type that kernels multiply.
 //
-// float goes to oneDNN, double, integers and complex numbers to a blocked kernel of our own; integers wrap. Results do
+// float goes to oneDNN (but a single row times a matrix, which is bound by memory, to a loop of our own), double, integers and complex numbers to a blocked kernel of our own; integers wrap. Results do
 // not depend on the number of threads.
 #pragma once
 
@@ -43,6 +43,10 @@ GemmTiles TileGemm(int64_t m, int64_t n, int64_t k, int num_threads);
 // Gemm of one tile, which lies at the place `index` names in row-major order of tiles.
 template <typename T>
 absl::Status GemmTile(const GemmArgs<T>& args, const GemmTiles& tiles, int64_t index);
+
+// Does what the first float product of a process would otherwise wait for: some 50 ms in which oneDNN generates code. For
+// kernels that will call Gemm, when they are made; does nothing for other types, and little from the second time on.
+void PrepareGemm(DType computing);
 
 // The time that m * n * k multiply-adds of this type take on one thread.
 double GemmNanos(DType dtype, int64_t m, int64_t n, int64_t k);

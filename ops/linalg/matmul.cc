@@ -59,6 +59,19 @@ GemmArgs<T> MakeGemm(const MatrixSizes& sizes, Transposes transposes, const T* a
   return gemm;
 }
 
+// Leaves nothing to be compiled in the first step, unless there will be only single rows, which need no compiled code.
+// `open_rows` stands for a number of rows that is not known: of a matrix it is mostly the batch, which is mostly 1.
+//
+// Constant right operands are not packed: oneDNN's products with packed weights were measured to be no faster than its
+// plain ones (1 to 256 rows, 512 to 2,048 columns), and packing would hold the weights twice.
+template <typename T>
+void Prepare(const KernelInit& init, Transposes transposes, int64_t open_rows) {
+  const PartialShape left = init.input_shape(0);
+  const int64_t stated = left.has_rank() && left.rank() >= 2 ? left.dim(left.rank() - (transposes.a ? 1 : 2)) : kUnknownDim;
+  const int64_t rows = IsKnownDim(stated) ? stated : open_rows;
+  if (rows != 1 || transposes.b) PrepareGemm(DTypeOf<T>::value);
+}
+
 // T is the computing type.
 template <typename T, bool kFused>
 class MatMulKernel final : public Kernel {
@@ -70,6 +83,7 @@ class MatMulKernel final : public Kernel {
     if constexpr (kFused) {
       THALWEG_ASSIGN_OR_RETURN(kernel->fused_, ParseFusedOps(init.node().node_attrs()));
     }
+    Prepare<T>(init, kernel->transposes_, /*open_rows=*/1);
     return std::unique_ptr<Kernel>(std::move(kernel));
   }
 
@@ -178,6 +192,7 @@ class BatchMatMulKernel final : public Kernel {
     auto kernel = std::make_unique<BatchMatMulKernel>();
     THALWEG_ASSIGN_OR_RETURN(kernel->adjoints_.a, init.Attr<bool>("adj_x"));
     THALWEG_ASSIGN_OR_RETURN(kernel->adjoints_.b, init.Attr<bool>("adj_y"));
+    Prepare<T>(init, kernel->adjoints_, kUnknownDim);
     return std::unique_ptr<Kernel>(std::move(kernel));
   }
 

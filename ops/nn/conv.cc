@@ -48,6 +48,9 @@ class ConvKernel final : public Kernel {
   absl::Status Compute(KernelContext& ctx) override;
 
  private:
+  void Prepare(const KernelInit& init);
+  // The problem as it is computed: a depthwise convolution with a channel multiplier sees each channel repeated.
+  ConvProblem WithRepeatedChannels(const ConvProblem& problem) const;
   absl::Status ReadEpilogue(KernelContext& ctx, const ConvGeometry& geometry, EpilogueArgs<T>* args) const;
   absl::Status Convolve(KernelContext& ctx, const ConvGeometry& geometry, const Epilogue<T>& epilogue, T* out);
   absl::Status ConvolveImage(KernelContext& ctx, const ConvProblem& problem, const T* in, const Epilogue<T>& epilogue,
@@ -90,7 +93,31 @@ absl::StatusOr<std::unique_ptr<Kernel>> ConvKernel<T>::Make(const KernelInit& in
       return absl::UnimplementedError("a fused convolution supports only the filter_format HWIO");
     }
   }
-  return std::unique_ptr<Kernel>(std::make_unique<ConvKernel>(init, op, std::move(window), fused));
+  auto kernel = std::make_unique<ConvKernel>(init, op, std::move(window), fused);
+  if constexpr (std::is_same_v<T, float>) kernel->Prepare(init);
+  return std::unique_ptr<Kernel>(std::move(kernel));
+}
+
+// An open batch is taken for one image, as most are.
+template <typename T>
+void ConvKernel<T>::Prepare(const KernelInit& init) {
+  PartialShape images = init.input_shape(0);
+  if (!HasConstantFilter(init.node()) || !images.has_rank() || images.rank() != window_.rank()) return;
+  if (!IsKnownDim(images.dim(0))) images.set_dim(0, 1);
+  const absl::StatusOr<Shape> input = images.ToShape();
+  if (!input.ok()) return;
+  const absl::StatusOr<ConvGeometry> geometry =
+      FitConvolution(window_, op_.kind, *input, init.node().constant_inputs[1]->shape);
+  if (!geometry.ok() || geometry->trivial) return;
+  convolver_.Prepare(init, WithRepeatedChannels(geometry->problem), !fused_.empty());
+}
+
+template <typename T>
+ConvProblem ConvKernel<T>::WithRepeatedChannels(const ConvProblem& problem) const {
+  if (op_.kind != ConvKind::kDepthwise) return problem;
+  ConvProblem repeated = problem;
+  repeated.in_channels = repeated.groups = problem.out_channels;
+  return repeated;
 }
 
 template <typename T>
@@ -161,9 +188,7 @@ absl::Status ConvKernel<T>::Convolve(KernelContext& ctx, const ConvGeometry& geo
   }
   THALWEG_ASSIGN_OR_RETURN(Tensor repeated, ctx.AllocateTemp(DTypeOf<T>::value, Shape::Of({repeated_elements})));
   RepeatChannels(ctx, pixels, in.num_elements(), multiplier, static_cast<T*>(repeated.mutable_raw()));
-  ConvProblem simple = problem;
-  simple.in_channels = simple.groups = problem.out_channels;
-  return ConvolveImage(ctx, simple, static_cast<const T*>(repeated.raw()), epilogue, out);
+  return ConvolveImage(ctx, WithRepeatedChannels(problem), static_cast<const T*>(repeated.raw()), epilogue, out);
 }
 
 template <typename T>

@@ -27,6 +27,11 @@ class FloatConvolver {
   explicit FloatConvolver(bool constant_filter) : constant_filter_(constant_filter) {}
   ~FloatConvolver();
 
+  // Compiles for this problem and packs the filter, which is the constant input 1, so that the first step need not. What
+  // fails here fails again in Run, which reports it. Does nothing on devices with memory of their own: only their streams
+  // may touch it.
+  void Prepare(const KernelInit& init, const onednn::ConvProblem& problem, bool has_epilogue);
+
   // `in` and `out` are channels-last. `filter` may be of a type that is computed in float.
   absl::Status Run(KernelContext& ctx, const onednn::ConvProblem& problem, const float* in, const Tensor& filter,
                    const Epilogue<float>& epilogue, float* out);
@@ -36,8 +41,9 @@ class FloatConvolver {
   // Null where oneDNN cannot do it.
   absl::StatusOr<PlanPtr> FindPlan(KernelContext& ctx, const onednn::ConvProblem& problem, bool small_pieces,
                                    const Tensor& filter);
-  absl::StatusOr<PlanPtr> MakePlan(KernelContext& ctx, const onednn::ConvProblem& problem, bool small_pieces,
-                                   const Tensor& filter);
+  static absl::StatusOr<std::shared_ptr<ConvPlan>> MakePlan(const onednn::ConvProblem& problem, int threads,
+                                                            bool small_pieces);
+  void Keep(PlanPtr plan);
   PlanPtr Lookup(const onednn::ConvProblem& problem, int threads, bool small_pieces);
   // The constant filter as this plan wants it: that of another plan if they agree, else newly packed.
   absl::StatusOr<Tensor> PackedFilter(KernelContext& ctx, const onednn::Convolution& convolution, const Tensor& filter);

@@ -3,6 +3,7 @@
 
 #include "thalweg/ops/common/computing_tensor.h"
 #include "thalweg/ops/common/first_error.h"
+#include "thalweg/ops/common/storage_convert.h"
 #include "thalweg/ops/nn/conv_compute.h"
 #include "thalweg/ops/step_services.h"
 
@@ -141,6 +142,21 @@ int64_t LargestScratch(const ConvPlan& plan) {
   return bytes;
 }
 
+// The constant filter of a node, packed before any step runs.
+absl::StatusOr<Tensor> PackConstant(const KernelNode& node, const Convolution& convolution) {
+  Allocator& allocator = node.device->allocator();
+  THALWEG_ASSIGN_OR_RETURN(Tensor filter, Tensor::FromLiteral(node.constant_inputs[1], allocator));
+  if (const ConvertLoop load = LoadConversion(filter.dtype(), DType::kFloat32)) {
+    THALWEG_ASSIGN_OR_RETURN(Tensor converted, Tensor::Allocate(DType::kFloat32, filter.shape(), allocator, node.id));
+    load(filter.raw(), converted.mutable_raw(), filter.num_elements());
+    filter = std::move(converted);
+  }
+  THALWEG_ASSIGN_OR_RETURN(Tensor packed, Tensor::Allocate(DType::kUInt8, Shape::Of({convolution.packed_bytes()}),
+                                                           allocator, node.id));
+  THALWEG_RETURN_IF_ERROR(convolution.Pack(static_cast<const float*>(filter.raw()), packed.mutable_raw()));
+  return packed;
+}
+
 }  // namespace
 
 FloatConvolver::~FloatConvolver() = default;
@@ -168,11 +184,11 @@ absl::StatusOr<Tensor> FloatConvolver::PackedFilter(KernelContext& ctx, const Co
   return packed;
 }
 
-absl::StatusOr<FloatConvolver::PlanPtr> FloatConvolver::MakePlan(KernelContext& ctx, const ConvProblem& problem,
-                                                                 bool small_pieces, const Tensor& filter) {
+absl::StatusOr<std::shared_ptr<ConvPlan>> FloatConvolver::MakePlan(const ConvProblem& problem, int threads,
+                                                                  bool small_pieces) {
   auto plan = std::make_shared<ConvPlan>();
   plan->problem = problem;
-  plan->threads = ctx.step().num_threads();
+  plan->threads = threads;
   plan->small_pieces = small_pieces;
   const Split split = ChooseSplit(problem, plan->threads, small_pieces);
   plan->images_per_task = split.images_per_task;
@@ -187,20 +203,36 @@ absl::StatusOr<FloatConvolver::PlanPtr> FloatConvolver::MakePlan(KernelContext& 
   if (split.row_pieces > 1) PlanRows(split.row_pieces, plan.get());
   plan->scratch_bytes = LargestScratch(*plan);
   plan->nanos_per_task = MultiplyAdds(problem) / kWorkPerNano / static_cast<double>(plan->num_tasks());
-  if (constant_filter_) {
-    THALWEG_ASSIGN_OR_RETURN(plan->packed_filter, PackedFilter(ctx, *plan->images, filter));
-  }
   return plan;
+}
+
+void FloatConvolver::Keep(PlanPtr plan) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (plans_.size() == kMaxPlans) plans_.erase(plans_.begin());
+  plans_.push_back(std::move(plan));
+}
+
+void FloatConvolver::Prepare(const KernelInit& init, const ConvProblem& problem, bool has_epilogue) {
+  if (!constant_filter_ || init.node().device->memory() != MemoryKind::kHost) return;
+  absl::StatusOr<std::shared_ptr<ConvPlan>> plan = MakePlan(problem, init.threads(), has_epilogue);
+  if (!plan.ok()) return;
+  if ((*plan)->images) {
+    absl::StatusOr<Tensor> packed = PackConstant(init.node(), *(*plan)->images);
+    if (!packed.ok()) return;
+    (*plan)->packed_filter = *std::move(packed);
+  }
+  Keep(*std::move(plan));
 }
 
 absl::StatusOr<FloatConvolver::PlanPtr> FloatConvolver::FindPlan(KernelContext& ctx, const ConvProblem& problem,
                                                                  bool small_pieces, const Tensor& filter) {
   if (PlanPtr plan = Lookup(problem, ctx.step().num_threads(), small_pieces)) return plan;
   // Two steps may both get here; then both make a plan, which costs time once and is otherwise harmless.
-  THALWEG_ASSIGN_OR_RETURN(PlanPtr plan, MakePlan(ctx, problem, small_pieces, filter));
-  std::lock_guard<std::mutex> lock(mutex_);
-  if (plans_.size() == kMaxPlans) plans_.erase(plans_.begin());
-  plans_.push_back(plan);
+  THALWEG_ASSIGN_OR_RETURN(std::shared_ptr<ConvPlan> plan, MakePlan(problem, ctx.step().num_threads(), small_pieces));
+  if (constant_filter_ && plan->images) {
+    THALWEG_ASSIGN_OR_RETURN(plan->packed_filter, PackedFilter(ctx, *plan->images, filter));
+  }
+  Keep(plan);
   return plan;
 }
 

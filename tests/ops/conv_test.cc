@@ -226,6 +226,54 @@ TEST(Conv2D, ConstantFilterWithChangingInputShapes) {
   }
 }
 
+// What a kernel holds before any step runs: the filter packed, in the memory of its device, for an open batch and in every
+// type that is computed in float.
+class PreparedConv2D : public ::testing::TestWithParam<DType> {
+ protected:
+  // Makes the kernel; the bytes in use then.
+  int64_t BytesHeldBy(std::unique_ptr<Kernel>* kernel, const PartialShape& images, bool constant) {
+    attrs_.Set("T", GetParam());
+    attrs_.Set("strides", MakeListAttr(std::vector<int64_t>{1, 1, 1, 1}));
+    attrs_.Set("padding", std::string("SAME"));
+    node_.name = "conv";
+    node_.schema = BuiltinOps().schemas.Find("Conv2D");
+    node_.attrs = &attrs_;
+    node_.device = devices_[0].get();
+    node_.input_types = {GetParam(), GetParam()};
+    node_.output_types = {GetParam()};
+    node_.input_memory.assign(2, MemoryKind::kHost);
+    node_.output_memory.assign(1, MemoryKind::kHost);
+    node_.constant_inputs.assign(2, nullptr);
+    const Shape filter_shape = Shape::Of({3, 3, 16, 32});
+    Tensor filter = *Tensor::Allocate(GetParam(), filter_shape);
+    std::memset(filter.mutable_raw(), 0, filter.num_elements() * DTypeSize(GetParam()));
+    if (constant) node_.constant_inputs[1] = *filter.ToLiteral();
+    const PartialShape shapes[] = {images, PartialShape::Known(filter_shape)};
+    const int64_t before = budget_->in_use();
+    *kernel = *(*BuiltinOps().kernels.Find(node_.node_attrs(), "cpu"))->factory(KernelInit(node_, shapes));
+    return budget_->in_use() - before;
+  }
+
+  const std::shared_ptr<MemoryBudget> budget_ = std::make_shared<MemoryBudget>(int64_t{1} << 30);
+  const std::vector<std::shared_ptr<Device>> devices_ = *MakeDevices(*ParseDeviceList("CPU:0"), budget_);
+  AttrMap attrs_;
+  KernelNode node_;
+};
+
+TEST_P(PreparedConv2D, HoldsThePackedFilter) {
+  constexpr int64_t kFilterBytes = 3 * 3 * 16 * 32 * sizeof(float);
+  std::unique_ptr<Kernel> kernel;
+  EXPECT_GE(BytesHeldBy(&kernel, PartialShape::OfDims({2, 8, 8, 16}), true), kFilterBytes);
+  EXPECT_GE(BytesHeldBy(&kernel, PartialShape::OfDims({kUnknownDim, 8, 8, 16}), true), kFilterBytes);
+  // The filter may change, or nothing is known of the images.
+  EXPECT_LE(BytesHeldBy(&kernel, PartialShape::OfDims({2, 8, 8, 16}), false), 0);
+  EXPECT_LE(BytesHeldBy(&kernel, PartialShape(), true), 0);
+  kernel.reset();
+  EXPECT_EQ(budget_->in_use(), 0);
+}
+INSTANTIATE_TEST_SUITE_P(Types, PreparedConv2D, ::testing::Values(DType::kFloat32, DType::kFloat16, DType::kBFloat16),
+                         [](const auto& info) { return DTypeName(info.param); });
+
 // Depthwise filters are [height, width, channels, multiplier]; output channel c * multiplier + m comes from channel c.
 TEST(DepthwiseConv2d, IsAGroupedConvolution) {
   for (int64_t multiplier : {1, 2, 3}) {
@@ -372,7 +420,8 @@ struct FusedCase {
 
 TEST(FusedConv2D, HasTheBitsOfTheSeparateOps) {
   const FusedCase kFused[] = {{{"BiasAdd"}},        {{"BiasAdd", "Relu"}},         {{"BiasAdd", "Add", "Relu6"}},
-                              {{"FusedBatchNorm"}}, {{"FusedBatchNorm", "Relu6"}}, {{"FusedBatchNorm", "Add", "Relu"}}};
+                              {{"FusedBatchNorm"}}, {{"FusedBatchNorm", "Relu6"}}, {{"FusedBatchNorm", "Add", "Relu"}},
+                              {{"BiasAdd", "Swish"}}};
   // The last case is cut into pieces for the cache.
   const ConvCase kShapes[] = {kCases[1],
                               kCases[8],
@@ -415,6 +464,11 @@ TEST(FusedConv2D, HasTheBitsOfTheSeparateOps) {
           expected = sum;
           op.Input(added);
           num_args += 1;
+        } else if (name == "Swish") {
+          OpRunner sigmoid("Sigmoid"), product("Mul");
+          sigmoid.Input(expected);
+          product.Input(expected).Input(RunStep(sigmoid));
+          expected = RunStep(product);
         } else {
           Tensor bounded = DeepCopy(expected);
           for (float& v : bounded.mutable_flat<float>()) v = v < 0 ? 0 : name == "Relu6" && v > 6 ? 6 : v;

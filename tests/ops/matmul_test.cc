@@ -62,6 +62,25 @@ TEST(MatMul, SplitOverThreadsChangesNoBit) {
   }
 }
 
+// A single row has code of its own: more columns than one block of it, and depths that its unrolling does not divide.
+TEST(MatMul, SingleRow) {
+  for (int64_t k : {1, 2, 3, 4, 7, 64}) {
+    for (int64_t n : {1, 10, 4096, 4099, 9001}) {
+      const std::vector<float> a = Scrambled<float>(k, 1), b = Scrambled<float>(k * n, 2);
+      std::vector<float> expected(n, 0.0f);
+      for (int64_t p = 0; p < k; ++p)
+        for (int64_t j = 0; j < n; ++j) expected[j] += a[p] * b[p * n + j];
+      for (bool transposed : {false, true}) {
+        OpRunner op("MatMul");
+        op.With("transpose_a", transposed).Input(transposed ? MakeTensor(a, {k, 1}) : MakeTensor(a, {1, k}));
+        const absl::StatusOr<Tensor> out = op.Input(MakeTensor(b, {k, n})).RunOne();
+        ASSERT_TRUE(out.ok()) << out.status();
+        ASSERT_EQ(Values<float>(*out), expected) << k << " x " << n;
+      }
+    }
+  }
+}
+
 TEST(MatMul, MalformedInputs) {
   const auto code = [](std::initializer_list<int64_t> a, std::initializer_list<int64_t> b, bool transpose_a = false,
                        bool transpose_b = false) {
