@@ -75,10 +75,9 @@ build() {
   ninja -C "build/$preset" -j "$jobs" "${quiet[@]}" "$@"
 }
 
-# compile_times PRESET: the slowest files; what ccache knew took no time. The rule is 60 s for a file alone; on a busy machine
-# clocks show twice that, so only what takes longer fails.
+# compile_times PRESET: the slowest files; what ccache knew took no time. The rule is 60 s for a file alone.
 compile_times() {
-  "$python" tools/compile_times.py "build/$1" --top 20 --limit 120
+  "$python" tools/compile_times.py "build/$1" --top 20 --limit 60
 }
 
 # unit_tests PRESET [FOLDER...]: the test programs of these folders, all without any.
