@@ -7,7 +7,8 @@ MODELS holds a folder per model with model.pb (a frozen GraphDef), inputs.npz (f
 and, for ONNX Runtime and OpenCV, model.onnx. Every peer has a process of its own; a round asks each in turn for a few runs, so that
 what disturbs the machine disturbs all of them. Peers that cannot be imported, or cannot read the model, are left out.
 Figures are milliseconds: the median of the rounds' medians, the least run, and the ratio of thalweg's median to the
-peer's. Memory is the peak of the process less what it held with its libraries loaded (thalweg: all of it), in MiB.
+peer's. Memory is the peak of the process less what it held with its libraries loaded (thalweg: all of it), in MiB. At the end,
+for each model and number of threads, thalweg's time in TensorFlow's and in the best peer's.
 """
 
 import argparse
@@ -204,6 +205,18 @@ def measure(options, folder, threads):
     return rows
 
 
+def summarise(rows):
+    """Prints thalweg's times in TensorFlow's and in the best peer's."""
+    for key in dict.fromkeys((row["model"], row["threads"]) for row in rows):
+        peers = [row for row in rows if (row["model"], row["threads"]) == key and row["peer"] != "thalweg"]
+        if not peers:
+            continue
+        best = max(peers, key=lambda row: row["ratio_median"])
+        tensorflow = [row for row in peers if row["peer"] == "tensorflow"]
+        beside = "".join(f"{row['ratio_median']:.2f} of TensorFlow's time (least {row['ratio_min']:.2f}), " for row in tensorflow)
+        print(f"{key[0]}, threads {key[1]}: {beside}{best['ratio_median']:.2f} of the best peer's, {best['peer']}")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", type=pathlib.Path)
@@ -230,7 +243,8 @@ def main():
             rows += measure(options, folder, int(threads))
     if options.json:
         options.json.write_text(json.dumps({"schema": "thalweg.bench_models/1", "rows": rows}, indent=1) + "\n")
+    summarise(rows)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -230,7 +230,7 @@ TEST(Conv2D, ConstantFilterWithChangingInputShapes) {
 // type that is computed in float.
 class PreparedConv2D : public ::testing::TestWithParam<DType> {
  protected:
-  // Makes the kernel; the bytes in use then.
+  // Makes the kernel in place of the last one; the bytes it holds.
   int64_t BytesHeldBy(std::unique_ptr<Kernel>* kernel, const PartialShape& images, bool constant) {
     attrs_.Set("T", GetParam());
     attrs_.Set("strides", MakeListAttr(std::vector<int64_t>{1, 1, 1, 1}));
@@ -249,9 +249,10 @@ class PreparedConv2D : public ::testing::TestWithParam<DType> {
     std::memset(filter.mutable_raw(), 0, filter.num_elements() * DTypeSize(GetParam()));
     if (constant) node_.constant_inputs[1] = *filter.ToLiteral();
     const PartialShape shapes[] = {images, PartialShape::Known(filter_shape)};
-    const int64_t before = budget_->in_use();
+    kernel->reset();
+    EXPECT_EQ(budget_->in_use(), 0);
     *kernel = *(*BuiltinOps().kernels.Find(node_.node_attrs(), "cpu"))->factory(KernelInit(node_, shapes));
-    return budget_->in_use() - before;
+    return budget_->in_use();
   }
 
   const std::shared_ptr<MemoryBudget> budget_ = std::make_shared<MemoryBudget>(int64_t{1} << 30);
@@ -266,10 +267,8 @@ TEST_P(PreparedConv2D, HoldsThePackedFilter) {
   EXPECT_GE(BytesHeldBy(&kernel, PartialShape::OfDims({2, 8, 8, 16}), true), kFilterBytes);
   EXPECT_GE(BytesHeldBy(&kernel, PartialShape::OfDims({kUnknownDim, 8, 8, 16}), true), kFilterBytes);
   // The filter may change, or nothing is known of the images.
-  EXPECT_LE(BytesHeldBy(&kernel, PartialShape::OfDims({2, 8, 8, 16}), false), 0);
-  EXPECT_LE(BytesHeldBy(&kernel, PartialShape(), true), 0);
-  kernel.reset();
-  EXPECT_EQ(budget_->in_use(), 0);
+  EXPECT_EQ(BytesHeldBy(&kernel, PartialShape::OfDims({2, 8, 8, 16}), false), 0);
+  EXPECT_EQ(BytesHeldBy(&kernel, PartialShape(), true), 0);
 }
 INSTANTIATE_TEST_SUITE_P(Types, PreparedConv2D, ::testing::Values(DType::kFloat32, DType::kFloat16, DType::kBFloat16),
                          [](const auto& info) { return DTypeName(info.param); });
