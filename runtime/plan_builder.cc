@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <memory>
 #include <queue>
 #include <utility>
 
@@ -9,6 +10,7 @@
 #include "thalweg/graph/internal_nodes.h"
 #include "thalweg/graph/lowering/lower_functions.h"
 #include "thalweg/runtime/function_plans.h"
+#include "thalweg/runtime/node_lists.h"
 #include "thalweg/runtime/plan.h"
 #include "thalweg/runtime/replay_slots.h"
 #include "thalweg/runtime/shape_check.h"
@@ -25,8 +27,8 @@ struct Draft {
   OpRole role = OpRole::kNormal;
   std::unique_ptr<KernelNode> info;
   std::shared_ptr<Kernel> kernel;
-  NodeCost cost;
-  Tensor constant;
+  double nanos = 0;              // estimated
+  std::unique_ptr<Tensor> constant;  // of kConstant
   int32_t aux = -1;
   int32_t transfer_source = -1;
   std::vector<Endpoint> inputs;  // data inputs, _Recv's being its _Send
@@ -69,6 +71,7 @@ class PlanBuilder {
     plan_->loaded = in_.loaded;
     plan_->devices.assign(in_.devices.begin(), in_.devices.end());
     FindTransfers();
+    drafts_.reserve(graph_.num_nodes());
     for (NodeId id = 0; id < graph_.num_nodes(); ++id) {
       absl::Status status = AddDraft(id);
       if (!status.ok()) {
@@ -123,7 +126,7 @@ class PlanBuilder {
     draft.num_outputs = node.num_outputs();
     THALWEG_RETURN_IF_ERROR(MakeInfo(node, draft));
     THALWEG_RETURN_IF_ERROR(SetKind(node, draft));
-    draft.cost = CostOf(*in_.compiled, id, *draft.info);
+    draft.nanos = EstimatedNanos(CostOf(*in_.compiled, id, *draft.info));
     drafts_.push_back(std::move(draft));
     return absl::OkStatus();
   }
@@ -277,54 +280,65 @@ class PlanBuilder {
     THALWEG_ASSIGN_OR_RETURN(TensorLiteralPtr literal, node.node_attrs().Get<TensorLiteralPtr>("value"));
     // A plan lives as long as its session's devices, so its constants may be charged to them.
     Device& host = *in_.devices[0];
-    THALWEG_ASSIGN_OR_RETURN(draft.constant, Tensor::FromLiteral(literal, host.allocator()));
+    THALWEG_ASSIGN_OR_RETURN(Tensor constant, Tensor::FromLiteral(literal, host.allocator()));
+    draft.constant = std::make_unique<Tensor>(std::move(constant));
     if (draft.info->output_memory[0] == MemoryKind::kHost) return absl::OkStatus();
     absl::StatusOr<Tensor> copied = absl::InternalError("the copy of a constant to its device did not finish");
-    draft.info->device->CopyFromHost(draft.constant, draft.id, [&](absl::StatusOr<Tensor> t) { copied = std::move(t); });
+    draft.info->device->CopyFromHost(*draft.constant, draft.id, [&](absl::StatusOr<Tensor> t) { copied = std::move(t); });
     THALWEG_RETURN_IF_ERROR(draft.info->device->Synchronize());
-    THALWEG_ASSIGN_OR_RETURN(draft.constant, std::move(copied));
+    THALWEG_ASSIGN_OR_RETURN(*draft.constant, std::move(copied));
     return absl::OkStatus();
   }
 
-  std::vector<int32_t> PredecessorsOf(NodeId id) const {
-    std::vector<int32_t> out;
-    for (Endpoint e : drafts_[id].inputs) out.push_back(e.node);
-    for (Endpoint e : graph_.node(id).control_inputs()) out.push_back(e.node);
-    std::sort(out.begin(), out.end());
-    out.erase(std::unique(out.begin(), out.end()), out.end());
-    return out;
+  // By graph id, each once; `accept(p)` says which count.
+  template <typename Accept>
+  NodeLists Predecessors(Accept accept) const {
+    NodeLists lists;
+    lists.Reserve(drafts_.size());
+    std::vector<int32_t> found;
+    for (const Draft& draft : drafts_) {
+      found.clear();
+      for (Endpoint e : draft.inputs) found.push_back(e.node);
+      for (Endpoint e : graph_.node(draft.id).control_inputs()) found.push_back(e.node);
+      found.erase(std::remove_if(found.begin(), found.end(), [&](int32_t p) { return !accept(p); }), found.end());
+      std::sort(found.begin(), found.end());
+      found.erase(std::unique(found.begin(), found.end()), found.end());
+      lists.Append(found);
+    }
+    return lists;
   }
 
   // Fills order_ (graph ids, producers first) and, for plans of several threads or with asynchronous nodes, the segments.
   absl::Status Order() {
-    const int n = graph_.num_nodes();
-    std::vector<std::vector<int32_t>> predecessors(n);
-    for (NodeId id = 0; id < n; ++id) predecessors[id] = PredecessorsOf(id);
+    const NodeLists predecessors = Predecessors([](int32_t) { return true; });
     THALWEG_RETURN_IF_ERROR(SortTopologically(predecessors));
+    MakeSegments(predecessors);
+    StorePredecessors(predecessors);
+    return absl::OkStatus();
+  }
 
+  // Cuts the order into segments if it pays.
+  void MakeSegments(const NodeLists& predecessors) {
+    const bool any_async = std::any_of(drafts_.begin(), drafts_.end(), IsAsync);
+    if (!any_async && in_.threads == 1) return;
+    const int n = graph_.num_nodes();
     std::vector<int32_t> position(n);
     for (int i = 0; i < n; ++i) position[order_[i]] = i;
     std::vector<SegmentNode> nodes(n);
-    std::vector<std::vector<int32_t>> by_position(n);
-    bool any_async = false;
     for (int i = 0; i < n; ++i) {
       const Draft& draft = drafts_[order_[i]];
       nodes[i].asynchronous = IsAsync(draft);
       nodes[i].device = graph_.node(order_[i]).device;
-      nodes[i].nanos = kNodeOverheadNanos + EstimatedNanos(draft.cost);
-      any_async |= nodes[i].asynchronous;
-      for (int32_t p : predecessors[order_[i]]) by_position[i].push_back(position[p]);
+      nodes[i].nanos = kNodeOverheadNanos + draft.nanos;
     }
-    if (any_async || (in_.threads > 1 && ParallelGainNanos(nodes, by_position, in_.threads) >= kWorthParallelNanos)) {
-      plan_->execution = Execution::kSegments;
-      plan_->segments = BuildSegments(nodes, by_position);
-      std::vector<NodeId> order(n);
-      for (int i = 0; i < n; ++i) order[i] = order_[plan_->segments.order[i]];
-      order_ = std::move(order);
-      plan_->measured_nanos = std::make_unique<std::atomic<float>[]>(plan_->segments.segments.size());
-    }
-    StorePredecessors(predecessors);
-    return absl::OkStatus();
+    const NodeLists by_position = predecessors.Permuted(order_, position);
+    if (!any_async && ParallelGainNanos(nodes, by_position, in_.threads) < kWorthParallelNanos) return;
+    plan_->execution = Execution::kSegments;
+    plan_->segments = BuildSegments(nodes, by_position);
+    std::vector<NodeId> order(n);
+    for (int i = 0; i < n; ++i) order[i] = order_[plan_->segments.order[i]];
+    order_ = std::move(order);
+    plan_->measured_nanos = std::make_unique<std::atomic<float>[]>(plan_->segments.segments.size());
   }
 
   // Conditionals or loops: without them nothing can be dead.
@@ -398,7 +412,7 @@ class PlanBuilder {
 
   absl::Status OrderControlFlow() {
     plan_->frames = flow_.frames;
-    const std::vector<std::vector<int32_t>> predecessors = ForwardPredecessors();
+    const NodeLists predecessors = ForwardPredecessors();
     std::optional<ReplayOrder> order;
     if (!in_.general_frames && !IsWorthParallel(predecessors)) {
       plan_->guards = FindGuards(flow_);
@@ -417,7 +431,7 @@ class PlanBuilder {
 #endif
       plan_->frame_plan.one_thread = in_.threads == 1 && std::none_of(drafts_.begin(), drafts_.end(), IsAsync);
       for (NodeId id = 0; id < graph_.num_nodes(); ++id) {
-        plan_->frame_plan.nodes[id].expensive = EstimatedNanos(drafts_[id].cost) >= kExpensiveNodeNanos && !IsAsync(drafts_[id]);
+        plan_->frame_plan.nodes[id].expensive = drafts_[id].nanos >= kExpensiveNodeNanos && !IsAsync(drafts_[id]);
       }
     }
     StorePredecessors(predecessors);
@@ -428,11 +442,11 @@ class PlanBuilder {
   static bool IsAsync(const Draft& draft) { return draft.kind == NodeKind::kAsync || draft.kind == NodeKind::kTransfer; }
 
   // Whether a graph with control flow must or should run on more than the calling thread.
-  bool IsWorthParallel(const std::vector<std::vector<int32_t>>& predecessors) const {
+  bool IsWorthParallel(const NodeLists& predecessors) const {
     std::vector<SegmentNode> nodes(drafts_.size());
     for (const Draft& draft : drafts_) {
       if (IsAsync(draft)) return true;
-      nodes[draft.id].nanos = kNodeOverheadNanos + EstimatedNanos(draft.cost);
+      nodes[draft.id].nanos = kNodeOverheadNanos + draft.nanos;
     }
     return in_.threads > 1 && ParallelGainNanos(nodes, predecessors, in_.threads) >= kWorthParallelNanos;
   }
@@ -447,18 +461,12 @@ class PlanBuilder {
   int32_t OutputFrameOf(NodeId id) const { return in_.compiled->control_flow.OutputFrame(graph_.node(id), id); }
 
   // Without the edges that close loops.
-  std::vector<std::vector<int32_t>> ForwardPredecessors() const {
-    std::vector<std::vector<int32_t>> predecessors(graph_.num_nodes());
-    for (NodeId id = 0; id < graph_.num_nodes(); ++id) {
-      predecessors[id] = PredecessorsOf(id);
-      const auto is_back = [&](int32_t p) { return drafts_[p].role == OpRole::kNextIteration; };
-      predecessors[id].erase(std::remove_if(predecessors[id].begin(), predecessors[id].end(), is_back), predecessors[id].end());
-    }
-    return predecessors;
+  NodeLists ForwardPredecessors() const {
+    return Predecessors([this](int32_t p) { return drafts_[p].role != OpRole::kNextIteration; });
   }
 
   // The compiled graph is in topological order but for the edges from _Send to _Recv.
-  absl::Status SortTopologically(const std::vector<std::vector<int32_t>>& predecessors) {
+  absl::Status SortTopologically(const NodeLists& predecessors) {
     const int n = graph_.num_nodes();
     order_.reserve(n);
     if (send_of_pair_.empty()) {
@@ -466,11 +474,10 @@ class PlanBuilder {
       return absl::OkStatus();
     }
     std::vector<int32_t> missing(n);
-    std::vector<std::vector<int32_t>> successors(n);
+    const NodeLists successors = predecessors.Reversed();
     std::priority_queue<NodeId, std::vector<NodeId>, std::greater<NodeId>> ready;
     for (NodeId id = 0; id < n; ++id) {
       missing[id] = static_cast<int32_t>(predecessors[id].size());
-      for (int32_t p : predecessors[id]) successors[p].push_back(id);
       if (missing[id] == 0) ready.push(id);
     }
     while (!ready.empty()) {
@@ -485,10 +492,12 @@ class PlanBuilder {
     return absl::OkStatus();
   }
 
-  void StorePredecessors(const std::vector<std::vector<int32_t>>& predecessors) {
+  void StorePredecessors(const NodeLists& predecessors) {
     const int n = graph_.num_nodes();
     position_.resize(n);
     for (int i = 0; i < n; ++i) position_[order_[i]] = i;
+    plan_->predecessors.reserve(predecessors.num_items());
+    plan_->predecessor_offsets.reserve(n + 1);
     plan_->predecessor_offsets.push_back(0);
     for (NodeId id : order_) {
       for (int32_t p : predecessors[id]) plan_->predecessors.push_back(position_[p]);
@@ -500,10 +509,10 @@ class PlanBuilder {
   void LayOutSlots() {
     first_slot_.resize(drafts_.size());
     for (Draft& draft : drafts_) {
-      if (!draft.constant.initialized()) continue;
+      if (draft.constant == nullptr) continue;
       first_slot_[draft.id] = plan_->num_slots++;
-      plan_->constants.push_back(std::move(draft.constant));
-      draft.constant = Tensor();
+      plan_->constants.push_back(*std::move(draft.constant));
+      draft.constant.reset();
     }
     for (NodeId id : order_) {
       if (drafts_[id].role == OpRole::kConstant) continue;
@@ -519,7 +528,7 @@ class PlanBuilder {
     std::vector<int32_t> dereferences(flow_.frames.size(), 0);
     for (Draft& draft : drafts_) {
       const FlowNode& node = flow_.nodes[draft.id];
-      (draft.constant.initialized() ? constants : others)[node.output_frame].push_back(draft.id);
+      (draft.constant != nullptr ? constants : others)[node.output_frame].push_back(draft.id);
       dereferences[node.frame] += CountDereferences(draft);
     }
     for (size_t f = 0; f < flow_.frames.size(); ++f) {
@@ -527,7 +536,7 @@ class PlanBuilder {
       frame.first_slot = slot_base_[f] = static_cast<uint32_t>(plan_->num_slots);
       for (NodeId id : constants[f]) {
         first_slot_[id] = plan_->num_slots++;
-        frame.constants.emplace_back(first_slot_[id] - frame.first_slot, std::move(drafts_[id].constant));
+        frame.constants.emplace_back(first_slot_[id] - frame.first_slot, *std::move(drafts_[id].constant));
       }
       for (NodeId id : others[f]) {
         first_slot_[id] = plan_->num_slots;
@@ -540,6 +549,9 @@ class PlanBuilder {
   }
 
   void LayOutNodes() {
+    plan_->nodes.reserve(order_.size());
+    plan_->infos.reserve(order_.size());
+    plan_->kernels.reserve(order_.size());
     for (NodeId id : order_) {
       Draft& draft = drafts_[id];
       PlanNode node;

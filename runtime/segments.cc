@@ -11,7 +11,7 @@ bool StandsAlone(const SegmentNode& node) { return node.asynchronous || node.nan
 
 class Builder {
  public:
-  Builder(absl::Span<const SegmentNode> nodes, const std::vector<std::vector<int32_t>>& predecessors)
+  Builder(absl::Span<const SegmentNode> nodes, const NodeLists& predecessors)
       : nodes_(nodes), predecessors_(predecessors), segment_of_(nodes.size()) {}
 
   SegmentGraph Build() {
@@ -120,7 +120,7 @@ class Builder {
   }
 
   absl::Span<const SegmentNode> nodes_;
-  const std::vector<std::vector<int32_t>>& predecessors_;
+  const NodeLists& predecessors_;
   std::vector<int32_t> segment_of_;
   std::vector<Draft> drafts_;
   std::vector<int32_t> roots_;  // per device: the segment of cheap nodes without predecessors
@@ -128,11 +128,11 @@ class Builder {
 
 }  // namespace
 
-SegmentGraph BuildSegments(absl::Span<const SegmentNode> nodes, const std::vector<std::vector<int32_t>>& predecessors) {
+SegmentGraph BuildSegments(absl::Span<const SegmentNode> nodes, const NodeLists& predecessors) {
   return Builder(nodes, predecessors).Build();
 }
 
-double ParallelGainNanos(absl::Span<const SegmentNode> nodes, const std::vector<std::vector<int32_t>>& predecessors, int threads) {
+double ParallelGainNanos(absl::Span<const SegmentNode> nodes, const NodeLists& predecessors, int threads) {
   std::vector<double> finish(nodes.size());
   double total = 0, longest = 0;
   for (size_t i = 0; i < nodes.size(); ++i) {

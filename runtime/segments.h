@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "thalweg/runtime/node_lists.h"
 
 namespace thalweg {
 
@@ -36,9 +37,9 @@ struct SegmentNode {
 };
 
 // `predecessors[i]` lists nodes that come before node i; all are smaller than i (ids are in topological order).
-SegmentGraph BuildSegments(absl::Span<const SegmentNode> nodes, const std::vector<std::vector<int32_t>>& predecessors);
+SegmentGraph BuildSegments(absl::Span<const SegmentNode> nodes, const NodeLists& predecessors);
 
 // The time that several threads can save at most: the sum of all costs less the longest path.
-double ParallelGainNanos(absl::Span<const SegmentNode> nodes, const std::vector<std::vector<int32_t>>& predecessors, int threads);
+double ParallelGainNanos(absl::Span<const SegmentNode> nodes, const NodeLists& predecessors, int threads);
 
 }  // namespace thalweg

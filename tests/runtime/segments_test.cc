@@ -15,6 +15,12 @@ constexpr double kExpensive = 10 * kExpensiveNodeNanos;
 
 using Predecessors = std::vector<std::vector<int32_t>>;
 
+NodeLists Lists(const Predecessors& predecessors) {
+  NodeLists lists;
+  for (const std::vector<int32_t>& list : predecessors) lists.Append(list);
+  return lists;
+}
+
 // Which segment every node is in, by node id.
 std::vector<int32_t> SegmentOf(const SegmentGraph& graph) {
   std::vector<int32_t> out(graph.order.size(), -1);
@@ -56,7 +62,7 @@ TEST(BuildSegments, AChainOfCheapNodesIsOneSegment) {
   const std::vector<SegmentNode> nodes(100, SegmentNode{kCheap, 0, false});
   Predecessors predecessors(100);
   for (int i = 1; i < 100; ++i) predecessors[i] = {i - 1};
-  const SegmentGraph graph = BuildSegments(nodes, predecessors);
+  const SegmentGraph graph = BuildSegments(nodes, Lists(predecessors));
   EXPECT_EQ(graph.segments.size(), 1u);
   CheckExecutable(graph, predecessors);
 }
@@ -64,7 +70,7 @@ TEST(BuildSegments, AChainOfCheapNodesIsOneSegment) {
 TEST(BuildSegments, ExpensiveNodesOfAFanOutStandApart) {
   std::vector<SegmentNode> nodes = {{kCheap, 0, false}, {kExpensive, 0, false}, {kExpensive, 0, false}, {kCheap, 0, false}};
   const Predecessors predecessors = {{}, {0}, {0}, {1, 2}};
-  const SegmentGraph graph = BuildSegments(nodes, predecessors);
+  const SegmentGraph graph = BuildSegments(nodes, Lists(predecessors));
   const std::vector<int32_t> segment = SegmentOf(graph);
   EXPECT_NE(segment[1], segment[2]);
   EXPECT_NE(segment[3], segment[1]) << "joining one branch would make it wait for the other";
@@ -75,13 +81,13 @@ TEST(BuildSegments, ExpensiveNodesOfAFanOutStandApart) {
 TEST(BuildSegments, ACheapTailFollowsItsExpensiveNode) {
   const std::vector<SegmentNode> nodes = {{kExpensive, 0, false}, {kCheap, 0, false}, {kCheap, 0, false}};
   const Predecessors predecessors = {{}, {0}, {1}};
-  EXPECT_EQ(BuildSegments(nodes, predecessors).segments.size(), 1u);
+  EXPECT_EQ(BuildSegments(nodes, Lists(predecessors)).segments.size(), 1u);
 }
 
 TEST(BuildSegments, DevicesAndAsynchronousNodesCut) {
   const std::vector<SegmentNode> nodes = {{kCheap, 0, false}, {kCheap, 1, false}, {kCheap, 1, true}, {kCheap, 1, false}};
   const Predecessors predecessors = {{}, {0}, {1}, {2}};
-  const SegmentGraph graph = BuildSegments(nodes, predecessors);
+  const SegmentGraph graph = BuildSegments(nodes, Lists(predecessors));
   EXPECT_EQ(graph.segments.size(), 4u);
   EXPECT_TRUE(graph.segments[SegmentOf(graph)[2]].asynchronous);
   CheckExecutable(graph, predecessors);
@@ -102,17 +108,17 @@ TEST(BuildSegments, RandomGraphsExecute) {
       for (int k = static_cast<int>(random() % 4); k > 0 && i > 0; --k) chosen.insert(static_cast<int32_t>(random() % i));
       predecessors[i].assign(chosen.begin(), chosen.end());
     }
-    CheckExecutable(BuildSegments(nodes, predecessors), predecessors);
+    CheckExecutable(BuildSegments(nodes, Lists(predecessors)), predecessors);
   }
 }
 
 TEST(ParallelGain, CountsOnlyWorkWorthHandingOver) {
   const Predecessors fan = {{}, {0}, {0}};
-  EXPECT_DOUBLE_EQ(ParallelGainNanos(std::vector<SegmentNode>{{kCheap, 0, false}, {kExpensive, 0, false}, {kExpensive, 0, false}}, fan, 2),
+  EXPECT_DOUBLE_EQ(ParallelGainNanos(std::vector<SegmentNode>{{kCheap, 0, false}, {kExpensive, 0, false}, {kExpensive, 0, false}}, Lists(fan), 2),
                    kExpensive);
-  EXPECT_DOUBLE_EQ(ParallelGainNanos(std::vector<SegmentNode>(3, {kCheap, 0, false}), fan, 2), 0);
+  EXPECT_DOUBLE_EQ(ParallelGainNanos(std::vector<SegmentNode>(3, {kCheap, 0, false}), Lists(fan), 2), 0);
   const Predecessors chain = {{}, {0}, {1}};
-  EXPECT_DOUBLE_EQ(ParallelGainNanos(std::vector<SegmentNode>(3, {kExpensive, 0, false}), chain, 8), 0);
+  EXPECT_DOUBLE_EQ(ParallelGainNanos(std::vector<SegmentNode>(3, {kExpensive, 0, false}), Lists(chain), 8), 0);
 }
 
 }  // namespace
