@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "absl/container/btree_map.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "thalweg/graph/compile_graph.h"
@@ -199,6 +200,14 @@ class SessionImpl final : public Session {
   std::list<std::string> cache_order_;                       // guarded by mutex_; most recently used first
 };
 
+// A target may be written as one of its tensors: the node runs, whichever it is (D20).
+absl::string_view WithoutPort(absl::string_view target) {
+  const size_t colon = target.rfind(':');
+  if (colon == absl::string_view::npos || colon + 1 == target.size()) return target;
+  const absl::string_view port = target.substr(colon + 1);
+  return std::all_of(port.begin(), port.end(), absl::ascii_isdigit) ? target.substr(0, colon) : target;
+}
+
 absl::StatusOr<Endpoint> SessionImpl::ParseTensor(const Graph& graph, const std::string& text, const char* what) const {
   absl::StatusOr<Endpoint> endpoint = graph.ParseEndpoint(text);
   if (!endpoint.ok()) return absl::Status(endpoint.status().code(), absl::StrCat(what, " '", text, "': ", endpoint.status().message()));
@@ -229,7 +238,7 @@ absl::StatusOr<SessionImpl::Signature> SessionImpl::Resolve(const Graph& graph, 
     signature.fetches.push_back(e);
   }
   for (const std::string& text : targets) {
-    absl::StatusOr<Endpoint> e = graph.ParseEndpoint(text);
+    absl::StatusOr<Endpoint> e = graph.ParseEndpoint(WithoutPort(text));
     if (!e.ok()) return absl::Status(e.status().code(), absl::StrCat("target '", text, "': ", e.status().message()));
     signature.targets.push_back(e->node);
   }

@@ -169,6 +169,22 @@ TEST_F(PlacementTest, C10ResourceEdgesTie) {
   EXPECT_EQ(DeviceOf("r"), "CPU:0");
 }
 
+// What asks for the place of state is obeyed before what asks for the place of a reader.
+TEST_F(PlacementTest, C11TheRequestOfTheStateWins) {
+  Place(
+      "v = VarHandleOp() [dtype=float32, shape=[]] @/device:CPU:0\n"
+      "r = ReadVariableOp(v) [dtype=float32] @/device:GPU:0");
+  EXPECT_EQ(DeviceOf("v"), "CPU:0");
+  EXPECT_EQ(DeviceOf("r"), "CPU:0");
+}
+
+// Equal devices share no load: what nothing ties goes to the first.
+TEST_F(PlacementTest, C19TheFirstFeasibleDeviceTakesAll) {
+  devices_ = TestDevices({"CPU:0", "CPU:1", "CPU:2"});
+  Place("a = Placeholder() [dtype=float32]\nb = Neg(a) [T=float32]\nc = Neg(a) [T=float32]");
+  for (const char* node : {"a", "b", "c"}) EXPECT_EQ(DeviceOf(node), "CPU:0") << node;
+}
+
 TEST_F(PlacementTest, H33SoftPlacementMovesTheWholeReferenceGroup) {
   kernels_.Without("sim", "AssignAdd", DType::kInt32);
   const char* text =
