@@ -1,7 +1,9 @@
 #include "thalweg/runtime/trace.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <fstream>
 
 #include "absl/strings/str_cat.h"
@@ -104,11 +106,20 @@ std::string Trace::ToChromeJson() const {
   return out;
 }
 
+namespace {
+
+absl::Status CannotWrite(const std::string& path, int error) {
+  return absl::Status(absl::ErrnoToStatusCode(error), absl::StrCat("cannot write the trace to '", path, "': ", std::strerror(error)));
+}
+
+}  // namespace
+
 absl::Status Trace::WriteChromeJson(const std::string& path) const {
+  errno = 0;
   std::ofstream file(path, std::ios::binary);
   file << ToChromeJson();
   file.close();
-  if (!file) return absl::PermissionDeniedError(absl::StrCat("cannot write the trace to '", path, "'"));
+  if (!file) return CannotWrite(path, errno == 0 ? EIO : errno);
   return absl::OkStatus();
 }
 

@@ -1,5 +1,10 @@
 #include "thalweg/tools/advice.h"
 
+#include <re2/re2.h>
+#include <unistd.h>
+
+#include <cstdint>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "thalweg/tools/report.h"
@@ -20,23 +25,55 @@ std::string NodeNamedIn(absl::string_view message) {
   return std::string(rest.substr(0, rest.find('\'')));
 }
 
+// The memory limit with which the allocation that failed would have succeeded, in MiB; -1 if the message does not say,
+// or this machine has not as much.
+int64_t MebibytesWanted(absl::string_view message) {
+  static const RE2* const pattern = new RE2(R"(cannot allocate (\d+) bytes on [^:]*: (\d+) of the memory limit)");
+  int64_t wanted = 0, in_use = 0;
+  if (!RE2::PartialMatch(re2::StringPiece(message.data(), message.size()), *pattern, &wanted, &in_use)) return -1;
+  constexpr int64_t kMebibyte = int64_t{1} << 20;
+  const int64_t there = static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<int64_t>(sysconf(_SC_PAGESIZE));
+  if (wanted > there || in_use > there - wanted) return -1;
+  int64_t mebibytes = 1;
+  while (mebibytes * kMebibyte < wanted + in_use) mebibytes *= 2;
+  return mebibytes;
+}
+
+std::string AdviceForMemory(absl::string_view verb, const std::string& quoted_graph, absl::string_view message) {
+  const int64_t mebibytes = MebibytesWanted(message);
+  if (mebibytes > 0) return absl::StrCat("thalweg ", verb, " ", quoted_graph, " ... --memory-limit ", mebibytes, "MiB");
+  const std::string node = NodeNamedIn(message);
+  return absl::StrCat("thalweg inspect ", quoted_graph, node.empty() ? "" : " --node ",
+                      node.empty() ? "" : ShellQuote(node));
+}
+
 }  // namespace
 
 std::string AdviceForLoad(const std::string& graph, const absl::Status& status) {
   if (absl::IsNotFound(status) && absl::StrContains(status.message(), graph))
     return absl::StrCat("ls ", ShellQuote(FolderOf(graph)));
+  // The file is no graph, or not a whole one: its size and date say more than another look inside.
+  if (absl::StartsWith(status.message(), absl::StrCat(graph, ": "))) return absl::StrCat("ls -l ", ShellQuote(graph));
   return absl::StrCat("thalweg inspect ", ShellQuote(graph), " --check");
 }
 
 std::string AdviceForStep(absl::string_view verb, const std::string& graph, const absl::Status& status) {
   const std::string quoted = ShellQuote(graph);
-  if (absl::IsResourceExhausted(status)) return absl::StrCat("thalweg ", verb, " ", quoted, " ... --memory-limit 8GiB");
+  if (absl::IsResourceExhausted(status)) return AdviceForMemory(verb, quoted, status.message());
   if (absl::IsDeadlineExceeded(status)) return absl::StrCat("thalweg ", verb, " ", quoted, " ... --timeout 60s");
   if (absl::StrContains(status.message(), "no kernel")) return absl::StrCat("thalweg ops --for ", quoted);
-  if (absl::StrContains(status.message(), "device")) return absl::StrCat("thalweg place ", quoted);
+  if (absl::StrContains(status.message(), "device")) {
+    return verb == "place" ? "thalweg devices" : absl::StrCat("thalweg place ", quoted);
+  }
   const std::string node = NodeNamedIn(status.message());
-  if (!node.empty()) return absl::StrCat("thalweg inspect ", quoted, " --node ", ShellQuote(node));
+  if (!node.empty() && !absl::StrContains(status.message(), "has no node"))
+    return absl::StrCat("thalweg inspect ", quoted, " --node ", ShellQuote(node));
   return absl::StrCat("thalweg inspect ", quoted);
+}
+
+bool LacksDevice(const absl::Status& status, const SessionOptions& options) {
+  if (!absl::StrContains(status.message(), "which does not exist (devices: ")) return false;
+  return !options.soft_placement || absl::StrContains(status.message(), "the placement of node '");
 }
 
 }  // namespace thalweg::tools

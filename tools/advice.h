@@ -5,6 +5,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "thalweg/runtime/session.h"
 
 namespace thalweg::tools {
 
@@ -12,5 +13,8 @@ namespace thalweg::tools {
 std::string AdviceForLoad(const std::string& graph, const absl::Status& status);
 // After a step failed. `verb` is the verb that ran it.
 std::string AdviceForStep(absl::string_view verb, const std::string& graph, const absl::Status& status);
+// True if a node, a pin or a placement file asks for a device that the session does not have, and may not have another:
+// placement says so in words.
+bool LacksDevice(const absl::Status& status, const SessionOptions& options);
 
 }  // namespace thalweg::tools

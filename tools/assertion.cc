@@ -18,8 +18,10 @@ namespace {
 absl::Status Malformed(absl::string_view text, absl::Span<const FigureName> figures) {
   const std::string names =
       absl::StrJoin(figures, ", ", [](std::string* out, const FigureName& f) { absl::StrAppend(out, f.name); });
-  return absl::InvalidArgumentError(absl::StrCat("'", text, "' is no assertion; write FIGURE, one of < <= > >= == and a bound, "
-                                                 "as in 'p50<2ms'; figures are ", names));
+  return absl::InvalidArgumentError(absl::StrCat("'", text,
+                                                 "' is no assertion; write FIGURE, one of < <= > >= == and a bound, "
+                                                 "as in 'p50<2ms'; figures are ",
+                                                 names));
 }
 
 absl::StatusOr<double> ParseBound(FigureUnit unit, absl::string_view text) {

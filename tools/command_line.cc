@@ -207,7 +207,8 @@ class ArgumentParser {
       };
       if (entry.key == kVerbKey) {
         if (entry.values.size() == 1 && entry.values[0] == spec_.verb) continue;
-        return wrong(absl::StrCat("the file is for thalweg ", absl::StrJoin(entry.values, " "), ", this is thalweg ", spec_.verb));
+        return wrong(absl::StrCat("the file is for thalweg ", absl::StrJoin(entry.values, " "), ", this is thalweg ",
+                                  spec_.verb));
       }
       if (entry.key == kArgumentsKey) {
         if (with_positional) tokens.insert(tokens.end(), entry.values.begin(), entry.values.end());
@@ -231,7 +232,8 @@ class ArgumentParser {
     }
     const std::string name = absl::StrCat("--", entry.key);
     if (flag->kind == FlagKind::kPair) {
-      if (entry.values.size() != 2) return absl::InvalidArgumentError(absl::StrCat("'", entry.key, "' takes two values"));
+      if (entry.values.size() != 2)
+        return absl::InvalidArgumentError(absl::StrCat("'", entry.key, "' takes two values"));
       tokens->push_back(name);
       tokens->insert(tokens->end(), entry.values.begin(), entry.values.end());
       return absl::OkStatus();
@@ -292,8 +294,10 @@ std::string TomlValue(const FlagSpec& flag, const std::vector<std::string>& valu
 }  // namespace
 
 std::string ConfigText(const CommandSpec& spec, const Arguments& arguments) {
-  std::string text = absl::StrCat("# thalweg ", spec.verb, " --config FILE\n", kVerbKey, " = ", TomlString(spec.verb), "\n");
-  if (!arguments.positional().empty()) absl::StrAppend(&text, kArgumentsKey, " = ", TomlArray(arguments.positional()), "\n");
+  std::string text =
+      absl::StrCat("# thalweg ", spec.verb, " --config FILE\n", kVerbKey, " = ", TomlString(spec.verb), "\n");
+  if (!arguments.positional().empty())
+    absl::StrAppend(&text, kArgumentsKey, " = ", TomlArray(arguments.positional()), "\n");
   for (const FlagSpec& flag : spec.flags) {
     if (arguments.Has(flag.name)) {
       absl::StrAppend(&text, flag.name, " = ", TomlValue(flag, arguments.All(flag.name)), "\n");

@@ -27,7 +27,8 @@ class ConfigParser {
       ConfigEntry entry;
       THALWEG_RETURN_IF_ERROR(ReadEntry(&entry));
       for (const ConfigEntry& other : entries) {
-        if (other.key == entry.key) return Wrong(absl::StrCat("'", entry.key, "' stands in line ", other.line, " already"));
+        if (other.key == entry.key)
+          return Wrong(absl::StrCat("'", entry.key, "' stands in line ", other.line, " already"));
       }
       entries.push_back(std::move(entry));
     }
@@ -77,7 +78,8 @@ class ConfigParser {
     entry->is_array = Take('[');
     THALWEG_RETURN_IF_ERROR(entry->is_array ? ReadArray(entry) : ReadValue(entry));
     SkipBlank(false);
-    if (!rest_.empty() && rest_[0] != '\n') return Wrong(absl::StrCat("more text after the value of '", entry->key, "'"));
+    if (!rest_.empty() && rest_[0] != '\n')
+      return Wrong(absl::StrCat("more text after the value of '", entry->key, "'"));
     return absl::OkStatus();
   }
 
@@ -96,9 +98,11 @@ class ConfigParser {
     if (Take('\'')) return ReadLiteralString(entry);
     if (Take('"')) return ReadBasicString(entry);
     std::string word = TakeWhile(&IsBareCharacter);
-    const bool number = !word.empty() && (absl::ascii_isdigit(word[0]) || word[0] == '-' || word[0] == '+' || word[0] == '.');
+    const bool number =
+        !word.empty() && (absl::ascii_isdigit(word[0]) || word[0] == '-' || word[0] == '+' || word[0] == '.');
     if (!number && word != "true" && word != "false") {
-      return Wrong(absl::StrCat("the value of '", entry->key, "' is a string in quotes, true, false, a number, or an array of these"));
+      return Wrong(absl::StrCat("the value of '", entry->key,
+                                "' is a string in quotes, true, false, a number, or an array of these"));
     }
     entry->values.push_back(std::move(word));
     return absl::OkStatus();
@@ -106,7 +110,8 @@ class ConfigParser {
 
   absl::Status ReadLiteralString(ConfigEntry* entry) {
     const size_t end = rest_.find_first_of("'\n");
-    if (end == absl::string_view::npos || rest_[end] == '\n') return Wrong("the string that begins here does not end in its line");
+    if (end == absl::string_view::npos || rest_[end] == '\n')
+      return Wrong("the string that begins here does not end in its line");
     entry->values.emplace_back(rest_.substr(0, end));
     rest_.remove_prefix(end + 1);
     return absl::OkStatus();
@@ -165,7 +170,8 @@ std::string TomlString(absl::string_view text) {
   std::string out = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') absl::StrAppend(&out, "\\", absl::string_view(&c, 1));
-    else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) absl::StrAppendFormat(&out, "\\u%04x", static_cast<int>(c));
+    else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)
+      absl::StrAppendFormat(&out, "\\u%04x", static_cast<int>(c));
     else out.push_back(c);
   }
   out.push_back('"');

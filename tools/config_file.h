@@ -6,8 +6,8 @@
 //   timeout = "5s"
 //   json = true
 //
-// Read is the part of TOML that such files need: `key = value` lines, comments, strings, booleans, numbers and arrays of
-// these. Keys are the long names of flags. Errors: InvalidArgument names the file, the line and what is wrong there.
+// Read is the part of TOML that such files need: `key = value` lines, comments, strings, booleans, numbers and arrays
+// of these. Keys are the long names of flags. Errors: InvalidArgument names the file, the line and what is wrong there.
 #pragma once
 
 #include <string>

@@ -4,8 +4,10 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "thalweg/proto/status_macros.h"
 #include "thalweg/tools/archive.h"
+#include "thalweg/tools/report.h"
 
 namespace thalweg::tools {
 namespace {
@@ -26,6 +28,15 @@ PartialShape ShapeToFill(const PartialShape& declared, const std::string& name, 
     if (!IsKnownDim(shape.dim(d))) shape.set_dim(d, 1);
   }
   return shape;
+}
+
+// An argument of --shape to begin with: what is known of the shape, ones elsewhere.
+std::string ExampleShape(const PartialShape& declared) {
+  if (!declared.has_rank()) return "1x224x224x3";
+  std::vector<std::string> dims;
+  for (int d = 0; d < declared.rank(); ++d)
+    dims.push_back(absl::StrCat(IsKnownDim(declared.dim(d)) ? declared.dim(d) : 1));
+  return absl::StrJoin(dims, "x");
 }
 
 }  // namespace
@@ -90,7 +101,7 @@ absl::StatusOr<std::vector<std::string>> FillPlaceholders(const GraphView& view,
     if (!shape.IsFullyKnown()) {
       return absl::InvalidArgumentError(
           absl::StrCat("input ", name, ": the graph says ", DTypeName(node.output_types[0]), shape.ToString(),
-                       "; say which shape to fill, as in --shape ", name, "=1x224x224x3"));
+                       "; say which shape to fill, as in --shape ", ShellQuote(name), "=", ExampleShape(shape)));
     }
     THALWEG_ASSIGN_OR_RETURN(Tensor tensor, BuildInput(spec, {node.output_types[0], shape}));
     lines.push_back(

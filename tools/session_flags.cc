@@ -14,6 +14,7 @@
 #include "thalweg/devices/device.h"
 #include "thalweg/graph/passes/pass_list.h"
 #include "thalweg/graph/placement/placement.h"
+#include "thalweg/graph/placement/restrictions.h"
 #include "thalweg/proto/device_name.h"
 #include "thalweg/proto/status_macros.h"
 #include "thalweg/tools/units.h"
@@ -123,6 +124,29 @@ Failure ReadDevices(const Arguments& arguments, SessionOptions* options) {
 }
 
 }  // namespace
+
+std::vector<std::string> RequestsWithoutNodes(const SessionOptions& options, const Graph& graph) {
+  std::vector<std::string> lines;
+  if (graph.functions != nullptr) return lines;  // they may be meant for nodes that calls become
+  for (const auto& [pattern, device] : options.pins) {
+    if (!PinnedNodes(graph, {{pattern, device}}).empty()) continue;
+    lines.push_back(
+        absl::StrCat("--pin '", pattern, "=", device, "' matches no node: a pattern must match the whole name"));
+  }
+  if (options.placement_file.empty()) return lines;
+  const auto placement = ReadPlacementFile(options.placement_file);
+  if (!placement.ok()) return lines;
+  std::vector<std::string> unknown;
+  for (const auto& [name, device] : *placement) {
+    if (graph.Find(name) == kNoNode) unknown.push_back(name);
+  }
+  if (unknown.empty()) return lines;
+  const std::string first = *std::min_element(unknown.begin(), unknown.end());
+  lines.push_back(absl::StrCat("--placement ", options.placement_file, " names ",
+                               Plural(static_cast<int64_t>(unknown.size()), "node"),
+                               " that the graph does not have, the first of them '", first, "'"));
+  return lines;
+}
 
 void AppendPlacementFlags(std::vector<FlagSpec>* flags) {
   flags->insert(

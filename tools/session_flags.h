@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "thalweg/graph/graph.h"
 #include "thalweg/runtime/session.h"
 #include "thalweg/tools/command_line.h"
 #include "thalweg/tools/exit_codes.h"
@@ -26,6 +27,10 @@ struct SessionFlagsResult {
 SessionFlagsResult ReadSessionFlags(const Arguments& arguments);
 
 // --threads, one number or a list as ParseIntegerList takes it; {0}, one per core, if the flag is absent.
+// One line for every pin that matches no node, and one for the nodes of a placement file that the graph does not have.
+// None for graphs with functions, whose nodes come into being later.
+std::vector<std::string> RequestsWithoutNodes(const SessionOptions& options, const Graph& graph);
+
 absl::StatusOr<std::vector<int64_t>> ReadThreadCounts(const Arguments& arguments);
 
 }  // namespace thalweg::tools

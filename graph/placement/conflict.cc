@@ -165,7 +165,7 @@ std::string OtherMembers(const Graph& graph, NodeId node, const std::vector<Node
   }
   if (others == 0) return "";
   return absl::StrCat(", which shares a device with ", absl::StrJoin(names, ", "),
-                      others > kShown ? absl::StrCat(" and ", others - kShown, " more") : "", ",");
+                      others > kShown ? absl::StrCat(" and ", others - kShown, " more") : "");
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 import contextlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -272,7 +273,7 @@ class FailureTest(CliTest):
                           ["run", "g.pb", "-f", "sum", "--pin", "("], ["run", "g.pb", "-f", "sum", "--pin", "(=CPU:0"],
                           ["run", "g.pb", "-f", "sum", "--memory-limit", "much"], ["run", "g.pb", "-f", "sum", "--tol", "f32=1"],
                           ["run", "g.pb", "-f", "sum", "--no-opt=no-such-pass"], ["run", "g.pb", "-f", "sum", "-d", "what?"],
-                          ["inspect"], ["inspect", "g.pb", "--node", "("], ["bench", "g.pb", "-n", "5", "--duration", "1s"], ["help", "xyzzy"]):
+                          ["inspect"], ["inspect", "g.pb", "--node", "("], ["bench", "g.pb", "-n", "5", "--duration", "1s"], ["bench", "g.pb", "--duration", "0s"], ["help", "xyzzy"]):
             with self.subTest(arguments):
                 self.fails(2, "(INVALID_ARGUMENT|NOT_FOUND)", *arguments)
 
@@ -287,6 +288,32 @@ class FailureTest(CliTest):
         self.write("g.pb", add_graph())
         self.fails(7, "NOT_FOUND", "run", "g.pb", "-f", "sum", "-d", "CPU:0,GPU:0=warp")
         self.fails(7, "NOT_FOUND", "run", "g.pb", "-f", "sum", "--pin", "sum=GPU:0")
+        self.write("p.json", '{"schema": "thalweg.placement/1", "nodes": {"sum": "GPU:0"}}')
+        feeds = ("-i", "x=[[1,2]]", "-i", "y=[[3,4]]")
+        self.fails(7, "NOT_FOUND", "run", "g.pb", *feeds, "-f", "sum", "--placement", "p.json")
+        self.fails(7, "NOT_FOUND", "place", "g.pb", "-f", "sum", "--placement", "p.json")
+
+    def test_what_matches_nothing_is_said(self):
+        self.write("g.pb", add_graph())
+        self.write("p.json", '{"schema": "thalweg.placement/1", "nodes": {"sum": "CPU:0", "gone": "CPU:0", "a": "CPU:0"}}')
+        for command in (["run", "g.pb", "-i", "x=[[1,2]]", "-i", "y=[[3,4]]", "-f", "sum"], ["place", "g.pb", "-f", "sum"]):
+            with self.subTest(command):
+                err = self.ok(*command, "--pin", "su=CPU:0", "--pin", "sum=CPU:0", "--placement", "p.json").err
+                self.assertIn("--pin 'su=CPU:0' matches no node", err)
+                self.assertNotIn("'sum=CPU:0'", err)
+                self.assertIn("names 2 nodes that the graph does not have, the first of them 'a'", err)
+        self.assertIn("white space", self.ok("run", "g.pb", "-i", "x=[[1,2]]", "-i", "y=[[3,4]]", "-f", " sum").err)
+
+    def test_advice_can_be_followed(self):
+        """The command after an error is one that helps, not the one that failed."""
+        self.write("photo.pb", b"\xff\xd8\xff\xe0\0\x10JFIF")
+        for verb in ("inspect", "run"):
+            self.assertIn("try: ls -l photo.pb", self.fails(3, "INVALID_ARGUMENT", verb, "photo.pb", *(["-f", "x"] if verb == "run" else [])).err)
+        self.write("g.pb", add_graph())
+        unknown = self.fails(1, "NOT_FOUND", "run", "g.pb", "-i", "x=[[1,2]]", "-i", "y=[[3,4]]", "-f", "sun").err
+        self.assertRegex(unknown, r"(?m)try: thalweg inspect g.pb$")
+        open_shape = self.fails(1, "INVALID_ARGUMENT", "run", "g.pb", "-f", "sum", "--fill", "rand~1").err
+        self.assertIn("--shape x=1x2", open_shape)
 
     def test_time_runs_out(self):
         self.write("g.pb", long_chain())
@@ -299,6 +326,12 @@ class FailureTest(CliTest):
                                  node("z", "AddV2", ["x", "y"], type_attr("T", "float"))))
         self.fails(5, "RESOURCE_EXHAUSTED", "run", "g.pb", "-i", "x=zeros:f32:4096x4096", "-f", "z", "--memory-limit", "16MiB")
         self.fails(5, "RESOURCE_EXHAUSTED", "run", "g.pb", "-i", "x=zeros:f32:1000000000x1000000", "-f", "z")
+        self.write("fill.pb", graph(placeholder("dims", "int32"), placeholder("one", "float"), node("f", "Fill", ["dims", "one"], type_attr("T", "float"))))
+        command = ["run", "fill.pb", "-i", "dims=[1000,1000]:i32", "-i", "one=1", "-f", "f"]
+        little = self.fails(5, "RESOURCE_EXHAUSTED", *command, "--memory-limit", "1MiB")
+        self.ok(*command, "--memory-limit", re.search(r"try: .*--memory-limit (\S+)", little.err).group(1))
+        absurd = self.fails(5, "RESOURCE_EXHAUSTED", "run", "fill.pb", "-i", "dims=[1000000,1000000,1000]:i32", "-i", "one=1", "-f", "f").err
+        self.assertIn("try: thalweg inspect fill.pb --node f", absurd)
 
     def test_interrupt_cancels_the_step(self):
         self.write("g.pb", long_chain())

@@ -139,6 +139,8 @@ absl::Status ReadRequest(const Arguments& arguments, Request* request) {
   const auto count = [](absl::string_view text) { return ParseInteger(text, 1, kMaxRuns); };
   THALWEG_RETURN_IF_ERROR(ReadFlag(arguments, "runs", &request->runs, count));
   THALWEG_RETURN_IF_ERROR(ReadFlag(arguments, "duration", &request->duration_nanos, &ParseNanos));
+  if (arguments.Has("duration") && request->duration_nanos == 0)
+    return absl::InvalidArgumentError("--duration: it must be more than 0");
   THALWEG_RETURN_IF_ERROR(ReadFlag(arguments, "until-stable", &request->stable_within, &ParseFraction));
   THALWEG_RETURN_IF_ERROR(ReadFlag(arguments, "warmup", &request->warmup,
                                    [](absl::string_view text) { return ParseInteger(text, 0, kMaxRuns); }));

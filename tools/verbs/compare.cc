@@ -20,7 +20,8 @@ constexpr int64_t kDefaultTop = 20;
 
 const CommandSpec& Spec() {
   static const CommandSpec* const spec = [] {
-    auto* s = new CommandSpec{"compare", "Says what changed between two profiles (profile -o) or two placements (place --out).",
+    auto* s = new CommandSpec{"compare",
+                              "Says what changed between two profiles (profile -o) or two placements (place --out).",
                               "BEFORE AFTER", 2, 2, {}, {}};
     s->flags = {
         {FlagKind::kRepeated, "assert", "", "'step.delta<5%'",
@@ -28,7 +29,8 @@ const CommandSpec& Spec() {
         {FlagKind::kValue, "top", "", "N", "differences shown (default 20)"},
         {FlagKind::kSwitch, "json", "", "", "for programs"},
     };
-    s->examples = {"thalweg compare before.twp after.twp", "thalweg compare before.twp after.twp --assert 'step.delta<5%'",
+    s->examples = {"thalweg compare before.twp after.twp",
+                   "thalweg compare before.twp after.twp --assert 'step.delta<5%'",
                    "thalweg compare p0.json p1.json --assert 'moved==0'"};
     return s;
   }();
@@ -60,12 +62,14 @@ absl::StatusOr<Report> Compare(const std::string& before, const std::string& aft
                           absl::StartsWith(a["schema"].get<std::string>(), "thalweg.placement/");
   if (placements) {
     THALWEG_ASSIGN_OR_RETURN(const PlacementComparison c, ComparePlacements(a, b));
-    return Report{PlacementComparisonText(c, top), PlacementComparisonJson(c), {{}, {}, {}, {}, static_cast<double>(c.moves.size())}};
+    const double moves = static_cast<double>(c.moves.size());
+    return Report{PlacementComparisonText(c, top), PlacementComparisonJson(c), {{}, {}, {}, {}, moves}};
   }
   THALWEG_ASSIGN_OR_RETURN(const ProfileComparison c, CompareProfiles(a, b));
   return Report{ComparisonText(c, top),
                 ComparisonJson(c),
-                {c.step_delta(), c.after_nanos, c.transfers_after - c.transfers_before, static_cast<double>(c.num_significant()), {}}};
+                {c.step_delta(), c.after_nanos, c.transfers_after - c.transfers_before,
+                 static_cast<double>(c.num_significant()), {}}};
 }
 
 // The exit code: 0 if all hold.
@@ -75,13 +79,15 @@ int CheckAssertions(const std::vector<Assertion>& assertions, const Report& repo
     const std::optional<double> value = report.figures[assertion.figure];
     const FigureName& figure = kFigures[assertion.figure];
     if (!value) {
-      return console.Fail({absl::InvalidArgumentError(absl::StrCat("--assert '", assertion.text, "': these documents have no ", figure.name)),
+      return console.Fail({absl::InvalidArgumentError(
+                               absl::StrCat("--assert '", assertion.text, "': these documents have no ", figure.name)),
                            kExitUsage, "thalweg help compare"});
     }
     if (assertion.HoldsFor(*value)) continue;
-    exit_code = console.Fail({absl::FailedPreconditionError(absl::StrCat("--assert '", assertion.text, "' does not hold: ", figure.name,
-                                                                         " is ", FigureText(figure.unit, *value))),
-                              kExitCompareFailed, "thalweg help compare"});
+    exit_code = console.Fail(
+        {absl::FailedPreconditionError(absl::StrCat("--assert '", assertion.text, "' does not hold: ", figure.name,
+                                                    " is ", FigureText(figure.unit, *value))),
+         kExitCompareFailed, "thalweg help compare"});
   }
   return exit_code;
 }

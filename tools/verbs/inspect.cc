@@ -343,7 +343,8 @@ int Inspect(const GraphView& view, const Arguments& arguments, Console& console)
   if (code != kExitOk) {
     console.Print(FindingsText(view, all, console));
     const absl::Status status(view.loaded.status().code(), absl::StrCat(view.path, " cannot be used as it is"));
-    return console.Fail({status, kExitGraphUnusable, absl::StrCat("thalweg inspect ", ShellQuote(view.path), " --check --all")});
+    return console.Fail(
+        {status, kExitGraphUnusable, absl::StrCat("thalweg inspect ", ShellQuote(view.path), " --check --all")});
   }
   if (const auto pattern = arguments.Value("node")) return PrintNodes(view, *pattern, all, console);
   if (arguments.Has("path")) return PrintPath(view, arguments.All("path"), console);

@@ -299,9 +299,11 @@ int Run(const Arguments& arguments, Console& console) {
   }
   const absl::StatusOr<PlacedGraph> placed =
       PlaceView(**view, session.options, arguments.All("fetch"), arguments.All("target"));
-  if (!placed.ok())
-    return console.Fail(
-        {placed.status(), kExitRunFailed, absl::StrCat("thalweg inspect ", ShellQuote(path), " --check")});
+  if (!placed.ok()) {
+    const ExitCode code = LacksDevice(placed.status(), session.options) ? kExitDeviceMissing : kExitRunFailed;
+    return console.Fail({placed.status(), code, AdviceForStep("place", path, placed.status())});
+  }
+  for (const std::string& line : RequestsWithoutNodes(session.options, (*view)->graph())) console.Warn(line);
   return Report(*placed, session.options, arguments, console);
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "thalweg/proto/status_macros.h"
@@ -163,6 +164,7 @@ class Runner {
       if (request_.json && failure.exit_code != kExitUsage) console_.Print(RefusalDocument(Config(), failure.status));
       return console_.Fail(failure);
     }
+    WarnOfRequests();
     if (request_.script) RunScript();
     else RunSingle();
     return Finish();
@@ -190,6 +192,18 @@ class Runner {
     OpenedSession opened = OpenSession(request_.graph, request_.session);
     session_ = std::move(opened.session);
     return opened.failure;
+  }
+
+  // What the command line says of nodes that are not there is passed over, but not in silence.
+  void WarnOfRequests() {
+    for (const std::string& name : request_.fetches) {
+      if (absl::StripAsciiWhitespace(name) != name)
+        console_.Warn(absl::StrCat("-f '", name, "' has white space around the name, which was left out"));
+    }
+    if (request_.session.pins.empty() && request_.session.placement_file.empty()) return;
+    const absl::StatusOr<std::unique_ptr<GraphView>> view = OpenGraph(request_.graph);
+    if (!view.ok()) return;
+    for (const std::string& line : RequestsWithoutNodes(request_.session, (*view)->graph())) console_.Warn(line);
   }
 
   // ---- a single step, perhaps repeated
@@ -316,7 +330,7 @@ class Runner {
 
   void RecordFailure(StepOutcome outcome, const std::string& suffix) {
     ExitCode code = request_.script ? kExitRunFailed : ExitCodeOfRun(outcome.status);
-    if (!AnyStepRan() && LacksDevice(outcome.status)) code = kExitDeviceMissing;
+    if (!AnyStepRan() && LacksDevice(outcome.status, request_.session)) code = kExitDeviceMissing;
     if (failed_input_) code = kExitUsage;
     if (interrupts_.interrupted()) code = kExitInterrupted;
     Failure failure{outcome.status, code, AdviceForStep("run", request_.graph, outcome.status)};
@@ -331,11 +345,6 @@ class Runner {
 
   bool AnyStepRan() const {
     return std::any_of(outcomes_.begin(), outcomes_.end(), [](const StepOutcome& o) { return o.status.ok(); });
-  }
-
-  // True if a node asks for a device that the session does not have, and may not have another: placement says so in words.
-  bool LacksDevice(const absl::Status& status) const {
-    return !request_.session.soft_placement && absl::StrContains(status.message(), "which does not exist (devices: ");
   }
 
   absl::Status Save(const StepOutcome& outcome, const std::string& suffix) {
