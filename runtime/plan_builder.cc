@@ -141,7 +141,12 @@ class PlanBuilder {
     info->output_types = node.output_types;
     plan_->has_references |= std::any_of(node.output_types.begin(), node.output_types.end(), IsRef);
     THALWEG_RETURN_IF_ERROR(ResolveInputTypes(node.node_attrs(), &info->input_types));
-    for (Endpoint e : node.data_inputs()) info->constant_inputs.push_back(in_.compiled->shapes.literal(e));
+    const absl::Span<const Endpoint> inputs = node.data_inputs();
+    const auto literal = [this](Endpoint e) -> const TensorLiteralPtr& { return in_.compiled->shapes.literal(e); };
+    if (std::any_of(inputs.begin(), inputs.end(), [&](Endpoint e) { return literal(e) != nullptr; })) {
+      info->constant_inputs.reserve(inputs.size());
+      for (Endpoint e : inputs) info->constant_inputs.push_back(literal(e));
+    }
     info->input_memory.assign(info->input_types.size(), MemoryKind::kHost);
     info->output_memory.assign(info->output_types.size(), MemoryKind::kHost);
     draft.info = std::move(info);

@@ -83,6 +83,30 @@ TEST_P(SessionStress, ConcurrentStepsAreIndependent) {
   EXPECT_EQ(wrong.load(), 0);
 }
 
+// D26: many callers of one session at the same time; no step sees what another was fed.
+TEST(SessionStressOfManyCallers, ThirtyTwoCallersOfOneSession) {
+  SessionOptions options;
+  options.threads = 2;
+  auto session = Session::FromMemory(R"(versions { producer: 1087 }
+      node { name: "x" op: "Placeholder" attr { key: "dtype" value { type: DT_FLOAT } } }
+      node { name: "y" op: "AddV2" input: "x" input: "x" attr { key: "T" value { type: DT_FLOAT } } })",
+                                     options);
+  ASSERT_TRUE(session.ok()) << session.status();
+  std::vector<std::thread> callers;
+  std::atomic<int> wrong{0};
+  for (int c = 0; c < 32; ++c) {
+    callers.emplace_back([&, c] {
+      for (int i = 0; i < 1000; ++i) {
+        const float value = static_cast<float>(1000 * c + i);
+        auto result = (*session)->Run({{"x", *Tensor::Scalar<float>(value)}}, {"y"});
+        if (!result.ok() || (*result)[0].flat<float>()[0] != 2 * value) wrong.fetch_add(1);
+      }
+    });
+  }
+  for (std::thread& t : callers) t.join();
+  EXPECT_EQ(wrong.load(), 0);
+}
+
 TEST_P(SessionStress, CancelAndTimeoutLeaveTheSessionUsable) {
   auto session = MakeSession(2, GetParam());
   auto callable = *session->MakeCallable({"x"}, {"y"});
