@@ -28,7 +28,7 @@ std::string NodeNamedIn(absl::string_view message) {
 // The memory limit with which the allocation that failed would have succeeded, in MiB; -1 if the message does not say,
 // or this machine has not as much.
 int64_t MebibytesWanted(absl::string_view message) {
-  static const RE2* const pattern = new RE2(R"(cannot allocate (\d+) bytes on [^:]*: (\d+) of the memory limit)");
+  static const RE2* const pattern = new RE2(R"(cannot allocate (\d+) bytes on \S+: (\d+) of the memory limit)");
   int64_t wanted = 0, in_use = 0;
   if (!RE2::PartialMatch(re2::StringPiece(message.data(), message.size()), *pattern, &wanted, &in_use)) return -1;
   constexpr int64_t kMebibyte = int64_t{1} << 20;
