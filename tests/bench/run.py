@@ -2,7 +2,7 @@
 """thalweg beside its peers: every figure of docs/performance.md, from one run.
 
     run.py [--build build/release] [--models MODELS] [--markdown] [--update docs/performance.md] [--json out.json]
-           [--sections step,callers,recording,models] [--only WORD] [--threads 1,2] [--rounds 15] [--slice 0.02] [--python PYTHON]
+           [--sections step,callers,recording,loops,models] [--only WORD] [--threads 1,2] [--rounds 15] [--slice 0.02] [--python PYTHON]
 
 Needs the project built, g++, and a network: TensorFlow, ONNX Runtime, OpenVINO and OpenCV are installed into a virtual environment
 that is deleted afterwards (--python: use the packages of that interpreter instead). MODELS is a folder as models.py takes it; without
@@ -12,6 +12,7 @@ one, whole models are left out.
              until a first step has run (load, place, compile). thalweg with --no-opt, TensorFlow with rewrites off.
   callers    1, 2 and 8 callers of one session
   recording  what a trace costs per node, and whether `thalweg profile` says so itself
+  loops      conditionals and loops (loops.py)
   models     whole models (models.py)
 
 All programs of a measurement take turns on the same cores, a round after the other, thalweg first and last: its two figures are the
@@ -36,7 +37,9 @@ from goals import goals_of
 
 HERE = pathlib.Path(__file__).resolve().parent
 CONTROL = (0.97, 1.03)
-SECTIONS = ("step", "callers", "recording", "models")
+SECTIONS = {"step": "Nodes that do next to nothing, per node", "callers": "Callers of one session, steps of 1,000 additions per second",
+            "recording": "Cost of recording", "loops": "Loops, per iteration", "models": "Whole models, per step"}
+PEERS_OF_MODELS = {"tensorflow": "TensorFlow", "onnxruntime": "ONNX Runtime", "openvino": "OpenVINO", "opencv": "OpenCV"}
 MARKS = ("<!-- figures: written by tests/bench/run.py -->", "<!-- end of figures -->")
 
 
@@ -48,10 +51,11 @@ class Bench:
     def __init__(self, options, peers, folder):
         self.options, self.peers, self.folder = options, peers, folder
         self.rows = []
+        self.section = ""
         self.closures = {}  # workload -> busy and gaps as a share of the clock outside
 
     def say(self, row, text):
-        self.rows.append(row)
+        self.rows.append({"section": self.section, **row})
         print(f"{row['workload']:<22} T={row['threads']}  {text}", file=sys.stderr, flush=True)
 
     # ---- step
@@ -209,7 +213,7 @@ class Bench:
             row = {"workload": model, "threads": threads, "nanos": ours["median_ms"] * 1e6, "least_nanos": ours["min_ms"] * 1e6,
                    "load_seconds": ours["load_ms"] / 1e3, "peak_mib": ours["peak_mib"], "peers": {}}
             for name, theirs in by_peer.items():
-                row["peers"][name] = {"nanos": theirs["median_ms"] * 1e6, "least_nanos": theirs["min_ms"] * 1e6,
+                row["peers"][PEERS_OF_MODELS.get(name, name)] = {"nanos": theirs["median_ms"] * 1e6, "least_nanos": theirs["min_ms"] * 1e6,
                                       "ratio": theirs["ratio_median"], "least_ratio": theirs["ratio_min"],
                                       "load_seconds": theirs["load_ms"] / 1e3, "peak_mib": theirs["peak_mib"]}
             self.say(row, f"thalweg {ours['median_ms']:.2f} ms")
@@ -222,17 +226,27 @@ class Bench:
         step = ["-i", f"@{folder / 'inputs.npz'}", *(word for fetch in fetches for word in ("-f", fetch))]
         return self.profile(folder / "model.pb", step, 3, threads)["step"]["closure"]
 
+    # ---- loops
+
+    def loops(self):
+        with tempfile.NamedTemporaryFile(suffix=".json") as out:
+            command = [sys.executable, str(HERE / "loops.py"), "--build", self.options.build, "--python", self.peers.python, "--only",
+                       self.options.only, "--rounds", str(self.options.rounds), "--retries", str(self.options.retries), "--json", out.name]
+            more = ["--models", str(self.options.models)] if self.options.models else []
+            subprocess.run([*command, *more], check=True)
+            document = json.loads(pathlib.Path(out.name).read_text())
+        self.rows += [{**row, "section": "loops"} for row in document["rows"]]
+        self.closures.update(document["closures"])
+
     def run(self):
-        for threads in self.options.threads:
-            if "step" in self.options.sections:
-                self.steps(threads)
-            if "callers" in self.options.sections:
-                self.callers(threads)
-        if "recording" in self.options.sections:
-            self.recording()
-        if "models" in self.options.sections and self.options.models:
+        measures = {"step": self.steps, "callers": self.callers, "recording": lambda threads: self.recording() if threads == 1 else None,
+                    "loops": lambda threads: self.loops() if threads == 1 else None, "models": self.models}
+        for section in SECTIONS:
+            if section not in self.options.sections or section == "models" and not self.options.models:
+                continue
+            self.section = section
             for threads in self.options.threads:
-                self.models(threads)
+                measures[section](threads)
 
 
 # ---- the table ----------------------------------------------------------------------------------------------------------------
@@ -267,19 +281,27 @@ def goal_text(row):
     return "; ".join(f"{goal.text()}: {words[goal.is_kept(row)]}" for goal in goals_of(row))
 
 
-def markdown(document):
+def table(rows):
     columns = []
-    for row in document["rows"]:
+    for row in rows:
         columns += [name for name in row["peers"] if name not in columns]
-    lines = [f"Measured on {document['machine']}, with " + ", ".join(f"{k} {v}" for k, v in document["versions"].items()) + ".", "",
-             "| workload | threads | thalweg | " + " | ".join(f"to {c}" for c in columns) + " | first step after | goals |",
-             "| --- | --- | --- |" + " --- |" * (len(columns) + 2)]
-    for row in document["rows"]:
-        cells = [row["workload"].replace("_", " "), str(row["threads"]), figure_text(row)]
-        cells += [peer_text(row["peers"].get(c)) for c in columns]
-        load = row.get("load_seconds")
-        cells += [f"{load:.2g} s" if load is not None else "", goal_text(row)]
-        lines.append("| " + " | ".join(cells) + " |")
+    has_load = any("load_seconds" in row for row in rows)
+    heads = ["workload", "threads", "thalweg", *(f"to {c}" for c in columns), *(["first step after"] if has_load else []), "goals"]
+    lines = ["| " + " | ".join(heads) + " |", "| --- " * len(heads) + "|"]
+    for row in rows:
+        cells = [row["workload"].replace("_", " "), str(row["threads"]), figure_text(row), *(peer_text(row["peers"].get(c)) for c in columns)]
+        if has_load:
+            cells.append(f"{row['load_seconds']:.2g} s" if "load_seconds" in row else "")
+        lines.append("| " + " | ".join([*cells, goal_text(row)]) + " |")
+    return lines
+
+
+def markdown(document):
+    lines = [f"Measured on {document['machine']}, with " + ", ".join(f"{k} {v}" for k, v in document["versions"].items()) + "."]
+    for section, title in SECTIONS.items():
+        rows = [row for row in document["rows"] if row["section"] == section]
+        if rows:
+            lines += ["", f"### {title}", "", *table(rows)]
     if document["closures"]:
         name, worst = max(document["closures"].items(), key=lambda item: abs(item[1] - 1))
         lines += ["", f"Busy time and gaps beside a clock outside, worst of {len(document['closures'])}: {worst:.4f} ({name.replace('_', ' ')})."]
