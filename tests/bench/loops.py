@@ -2,7 +2,7 @@
 """Loops on thalweg beside TensorFlow's Session, tf.function and ONNX Runtime's Loop op: time per iteration, from one run.
 
     loops.py [--build build/release] [--models MODELS] [--only WORD] [--threads 1] [--rounds 7] [--retries 2] [--python PYTHON]
-             [--json out.json]
+             [--json out.json] [--share 1]
 
 Needs the project built, g++, and a network: the peers are installed into a virtual environment that is deleted afterwards (--python:
 use the packages of that interpreter instead). MODELS (or the environment variable THALWEG_BENCH_MODELS) is a folder with lstm_v1 and
@@ -86,7 +86,9 @@ def result(source, dtype="int32"):
 
 
 def counter_graph(limit, variables=1, devices=("",)):
-    return graph(constant("zero", 0), *while_v1("loop", ["zero"] * variables, limit, sums("loop", devices)), result(f"loop/exit{variables - 1}"))
+    exits = [f"loop/exit{k}" for k in range(variables)]  # all are read: none may be pruned
+    total = node("y", "AddN", exits, INT, attr("N", scalar_field(3, variables)))
+    return graph(constant("zero", 0), *while_v1("loop", ["zero"] * variables, limit, sums("loop", devices)), total)
 
 
 def nested_graph(outer, inner):
@@ -213,15 +215,22 @@ class Loop(Workload):
         self.devices = devices
 
 
-MILLION, TENTH = 1_000_000, 100_000
-LOOPS = (
-    Loop("counter", MILLION, lambda: counter_graph(MILLION), lambda: counter_onnx(MILLION)),
-    Loop("counter_v2", MILLION, lambda: functional_graph(MILLION), lambda: counter_onnx(MILLION)),
-    Loop("nested", MILLION, lambda: nested_graph(1000, 1000), lambda: nested_onnx(1000, 1000)),
-    Loop("variables_100", 10_000, lambda: counter_graph(10_000, 100), lambda: counter_onnx(10_000, 100)),
-    Loop("two_devices", TENTH, lambda: counter_graph(TENTH, 4, ("/device:CPU:0", "/device:CPU:1")), devices="CPU:0,CPU:1"),
-    Loop("tensor_array", TENTH, lambda: tensor_array_graph(TENTH), lambda: scan_onnx(TENTH)),
-)
+class Sizes:
+    """How often the loops run; `share` makes all of them shorter."""
+
+    def __init__(self, share):
+        self.million, self.tenth, self.few = max(1, int(1_000_000 * share)), max(1, int(100_000 * share)), max(1, int(10_000 * share))
+        self.outer = max(1, int(1000 * share))
+
+
+def all_loops(sizes):
+    million, tenth, few, outer = sizes.million, sizes.tenth, sizes.few, sizes.outer
+    yield Loop("counter", million, lambda: counter_graph(million), lambda: counter_onnx(million))
+    yield Loop("counter_v2", million, lambda: functional_graph(million), lambda: counter_onnx(million))
+    yield Loop("nested", outer * 1000, lambda: nested_graph(outer, 1000), lambda: nested_onnx(outer, 1000))
+    yield Loop("variables_100", few, lambda: counter_graph(few, 100), lambda: counter_onnx(few, 100))
+    yield Loop("two_devices", tenth, lambda: counter_graph(tenth, 4, ("/device:CPU:0", "/device:CPU:1")), devices="CPU:0,CPU:1")
+    yield Loop("tensor_array", tenth, lambda: tensor_array_graph(tenth), lambda: scan_onnx(tenth))
 
 
 class LoopServer(Server):
@@ -240,6 +249,10 @@ class LoopServer(Server):
 
 
 class LoopPeers(peers_module.Peers):
+    def __init__(self, python, build, folder, share):
+        super().__init__(python, build, folder)
+        self.share = share
+
     def start(self, threads, pinned=True):
         cores = sorted(os.sched_getaffinity(0))[:threads]
         ours = [os.path.join(self.build, "bench_micro")]
@@ -248,40 +261,41 @@ class LoopPeers(peers_module.Peers):
             two_devices = field(1, field(1, "CPU") + scalar_field(2, 2)).hex()
             command = [self.tensorflow, two_devices + peers_module.tensorflow_config(threads)]
             servers["TensorFlow"] = LoopServer(command, "pb", threads, cores)
-            servers["tf.function"] = LoopServer([self.python, __file__, "--serve-tf-function", str(threads)], "pb", threads, cores)
+            command = [self.python, __file__, "--share", str(self.share), "--serve-tf-function", str(threads)]
+            servers["tf.function"] = LoopServer(command, "pb", threads, cores)
         if self.onnxruntime:
             command = [self.python, peers_module.__file__, "--serve-onnxruntime", str(threads)]
             servers["ONNX Runtime"] = LoopServer(command, "onnx", threads, cores)
         return servers
 
 
-def tf_functions():
+def tf_functions(sizes):
     """What a user of tf.function would write for each workload."""
     import tensorflow as tf
 
     def sums(count, variables):
         body = lambda i, *values: [i + 1, *(v + i + 1 for v in values)]  # noqa: E731
-        return tf.while_loop(lambda i, *_: i < count, body, [tf.constant(0)] * variables)[-1]
+        return tf.add_n(tf.while_loop(lambda i, *_: i < count, body, [tf.constant(0)] * variables))
 
     def nested():
         inner = lambda: tf.while_loop(lambda j: j < 1000, lambda j: [j + 1], [tf.constant(0)])[0]  # noqa: E731
-        return tf.while_loop(lambda i, _: i < 1000, lambda i, t: [i + 1, t + inner()], [tf.constant(0)] * 2)[1]
+        return tf.while_loop(lambda i, _: i < sizes.outer, lambda i, t: [i + 1, t + inner()], [tf.constant(0)] * 2)[1]
 
     def tensor_array():
         body = lambda i, a: [i + 1, a.write(i, 1.0)]  # noqa: E731
-        return tf.while_loop(lambda i, _: i < TENTH, body, [tf.constant(0), tf.TensorArray(tf.float32, TENTH)])[1].size()
+        return tf.while_loop(lambda i, _: i < sizes.tenth, body, [tf.constant(0), tf.TensorArray(tf.float32, sizes.tenth)])[1].size()
 
-    bodies = {"counter": lambda: sums(MILLION, 1), "counter_v2": lambda: sums(MILLION, 1), "nested": nested,
-              "variables_100": lambda: sums(10_000, 100), "tensor_array": tensor_array}
+    bodies = {"counter": lambda: sums(sizes.million, 1), "counter_v2": lambda: sums(sizes.million, 1), "nested": nested,
+              "variables_100": lambda: sums(sizes.few, 100), "tensor_array": tensor_array}
     return {name: tf.function(body) for name, body in bodies.items()}
 
 
-def serve_tf_function(threads):
+def serve_tf_function(threads, sizes):
     import tensorflow as tf
 
     tf.config.threading.set_intra_op_parallelism_threads(threads)
     tf.config.threading.set_inter_op_parallelism_threads(threads)
-    functions = tf_functions()
+    functions = tf_functions(sizes)
     for line in sys.stdin:
         verb, name, *rest = line.split()
         begin = time.perf_counter_ns()
@@ -300,8 +314,12 @@ def serve_tf_function(threads):
 
 
 class LoopBench(Bench):
+    def steps_per_slice(self, server, workload):
+        """Steps take long enough to be timed one by one; their loading has warmed them."""
+        return max(1, round(self.options.slice * 1e9 / server.run(workload, 1)))
+
     def loops(self, threads):
-        for loop in LOOPS:
+        for loop in all_loops(Sizes(self.options.share)):
             if self.options.only not in loop.name:
                 continue
             loop.write(self.folder)
@@ -342,6 +360,7 @@ def read_options():
     parser.add_argument("--threads", type=lambda text: [int(n) for n in text.split(",")], default=[1])
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--retries", type=int, default=2)
+    parser.add_argument("--share", type=float, default=1, help="of the iterations: 0.01 for a quick look")
     parser.add_argument("--slice", type=float, default=0.02, help="seconds per program and round, at least one step")
     parser.add_argument("--python")
     parser.add_argument("--json", type=pathlib.Path)
@@ -354,10 +373,10 @@ def read_options():
 def main():
     options = read_options()
     if options.serve_tf_function:
-        return serve_tf_function(options.serve_tf_function)
+        return serve_tf_function(options.serve_tf_function, Sizes(options.share))
     with tempfile.TemporaryDirectory(prefix="thalweg-bench-") as folder:
         python = options.python or peers_module.make_environment(os.path.join(folder, "venv"))
-        bench = LoopBench(options, LoopPeers(python, options.build, folder), folder)
+        bench = LoopBench(options, LoopPeers(python, options.build, folder, options.share), folder)
         for threads in options.threads:
             bench.loops(threads)
             if options.only in "lstm":
