@@ -20,10 +20,10 @@ using nlohmann::json;
 
 // One in so many comparisons of equal profiles may call something significant.
 constexpr double kFalseAlarms = 0.02;
-// Changes smaller than this, of a node and as a part of the step, are of no interest.
+// Changes smaller than this, of a node and as a part of the work of all nodes, are of no interest.
 constexpr double kLeastChange = 0.02;
-constexpr double kLeastShareOfStep = 0.001;
-// Only nodes with at least this part of the step tell the common factor.
+constexpr double kLeastShareOfWork = 0.001;
+// Only nodes with at least this part of the work tell the common factor.
 constexpr double kBulkShare = 0.002;
 
 // Noise that is always reckoned with, as a share of a node's time; and where too few nodes tell how much there is.
@@ -44,6 +44,7 @@ struct NodeRow {
 
 struct ParsedProfile {
   double p50 = 0;
+  double work = 0;  // the least times of all nodes, in the measure that they are compared by
   std::vector<double> blocks;
   std::map<std::string, NodeRow> nodes;
   std::map<std::string, double> transfers;  // "tensor  from -> to": nanoseconds, exposed ones included
@@ -103,6 +104,7 @@ absl::StatusOr<ParsedProfile> Parse(const json& document) {
       node = {Text(row, "name"), Text(row, "op"), Text(row, "device")};
       if (!least.empty()) node.nanos = least[0];
       if (least.size() > 1 && least[0] > 0) node.gap = least[1] / least[0] - 1;
+      profile.work += node.nanos;
     } else if (type == "transfer") {
       profile.copies += Number(row, "count");
       profile.transfers[absl::StrCat(Text(row, "tensor"), "  ", Text(row, "from"), " -> ", Text(row, "to"))] +=
@@ -192,7 +194,7 @@ class ProfileComparer {
     for (const auto& [key, node] : before_.nodes) {
       const auto other = after_.nodes.find(key);
       if (other == after_.nodes.end() || other->second.device != node.device) continue;
-      if (node.nanos < kBulkShare * before_.p50 || other->second.nanos <= 0) continue;
+      if (node.nanos < kBulkShare * before_.work || other->second.nanos <= 0) continue;
       factors.push_back(other->second.nanos / node.nanos);
     }
     // With few nodes, the one that changed would pass for the machine.
@@ -242,7 +244,7 @@ class ProfileComparer {
     }
   }
 
-  bool Matters(double a, double b) const { return std::abs(a - b) > kLeastShareOfStep * std::max(before_.p50, after_.p50); }
+  bool Matters(double a, double b) const { return std::abs(a - b) > kLeastShareOfWork * std::max(before_.work, after_.work); }
 
   void Add(DifferenceCause cause, const std::string& name, std::string detail, double a, double b, bool significant) {
     out_.differences.push_back({cause, name, std::move(detail), a, b, significant});
