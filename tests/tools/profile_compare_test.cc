@@ -25,7 +25,7 @@ json MakeProfile(std::mt19937& random, double noise, double all, const std::map<
     const double base = (1000.0 + 500 * n) * all * (factors.count(n) ? factors.at(n) : 1);
     std::vector<double> times;
     for (double& step : steps) {
-      times.push_back(base * (1 + scatter(random) * (interrupted(random) ? 100 : 1)));
+      times.push_back(base * (1 + scatter(random) * (interrupted(random) ? 20 : 1)));
       step += times.back();
     }
     std::sort(times.begin(), times.end());
