@@ -5,7 +5,6 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
-#include "thalweg/ops/common/stream_copy.h"
 
 namespace thalweg {
 namespace {
@@ -17,9 +16,6 @@ constexpr int64_t kMaxElementBytes = 16;
 constexpr int64_t kShortRow = 64;
 // Below this many nanoseconds of work the session is not asked for help.
 constexpr double kMinSplitNanos = 10000;
-// An output of at least so many bytes is written past the caches: what reads it next would not find it there anyway, and
-// memory need not be read before it is written.
-constexpr int64_t kStreamedBytes = 32 * 1024 * 1024;
 
 // Strides of `shape`, aligned at the right with an output of rank `rank`; 0 where the operand is broadcast.
 Dims OperandStrides(const Shape& shape, const Dims& out) {
@@ -226,14 +222,10 @@ absl::Status ElementwiseKernel::ComputeFlat(KernelContext& ctx, const Shape& sha
     def_.loop(operands.in, strides, operands.out, 1, state);
     return state.refused ? absl::InvalidArgumentError(def_.refusal) : absl::OkStatus();
   }
-  bool streamed = !converts_ && plain_ && count >= kStreamedBytes / out_size_;
-  for (int i = 0; i < def_.num_inputs; ++i) streamed &= operands.in[i] != operands.out;
   return RunSplit(ctx, count, [&](int64_t begin, int64_t end, LoopState& state) {
     const void* in[kMaxElementwiseInputs];
     for (int i = 0; i < def_.num_inputs; ++i) in[i] = At(operands.in[i], begin * strides[i], in_size_[i]);
-    char* out = operands.out + begin * out_size_;
-    if (streamed) RunStreamed(in, strides, out, end - begin, state);
-    else RunSpan(in, strides, out, end - begin, state);
+    RunSpan(in, strides, operands.out + begin * out_size_, end - begin, state);
   });
 }
 
@@ -257,21 +249,6 @@ void ElementwiseKernel::RunSpan(const void* const* in, const int64_t* strides, v
   if (n <= 0) return;
   if (converts_) RunTiles(in, strides, out, n, state);
   else def_.loop(in, strides, out, n, state);
-}
-
-// Computes each tile in cache and writes it past the caches.
-void ElementwiseKernel::RunStreamed(const void* const* in, const int64_t* strides, void* out, int64_t n,
-                                    LoopState& state) const {
-  alignas(64) char computed[kTile * kMaxElementBytes];
-  const int64_t tile = kTile * kMaxElementBytes / out_size_;
-  for (int64_t begin = 0; begin < n; begin += tile) {
-    const int64_t count = std::min(tile, n - begin);
-    const void* operands[kMaxElementwiseInputs];
-    for (int i = 0; i < def_.num_inputs; ++i) operands[i] = At(in[i], begin * strides[i], in_size_[i]);
-    def_.loop(operands, strides, computed, count, state);
-    StreamCopy(computed, static_cast<char*>(out) + begin * out_size_, count * out_size_);
-  }
-  FinishStreaming();
 }
 
 // Loads each tile into the computing types, computes, stores.

@@ -90,7 +90,6 @@ class ElementwiseKernel final : public Kernel {
   template <typename Body>  // body(begin, end, state) over disjoint ranges of [0, n)
   absl::Status RunSplit(KernelContext& ctx, int64_t n, Body body) const;
   void RunSpan(const void* const* in, const int64_t* strides, void* out, int64_t n, LoopState& state) const;
-  void RunStreamed(const void* const* in, const int64_t* strides, void* out, int64_t n, LoopState& state) const;
   void RunTiles(const void* const* in, const int64_t* strides, void* out, int64_t n, LoopState& state) const;
   void RunRows(const BroadcastPlan& plan, const Operands& operands, int64_t begin, int64_t end, LoopState& state) const;
   void RunExpanded(const BroadcastPlan& plan, const Operands& operands, int64_t begin, int64_t end, LoopState& state) const;

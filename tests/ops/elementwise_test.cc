@@ -69,22 +69,6 @@ TEST(ElementwiseTest, BroadcastsOverManyTilesAndLongRows) {
   ExpectBroadcastSub({600, 2}, {1, 2});
 }
 
-// Outputs above 32 MiB are written past the caches: whole, by any split, and from operands of either stride.
-TEST(ElementwiseTest, LargeOutputs) {
-  const int64_t n = (int64_t{33} << 20) / 8 + 5;
-  const Tensor x = Counting<double>({n}), y = Counting<double>({n}, 41), one = Counting<double>({}, 1);
-  for (const Tensor& other : {y, one}) {
-    absl::StatusOr<Tensor> z = OpRunner("Sub").Input(x).Input(other).RunOne();
-    ASSERT_TRUE(z.ok()) << z.status();
-    const bool scalar = other.rank() == 0;
-    int64_t wrong = 0;
-    for (int64_t i = 0; i < n; ++i) {
-      wrong += z->flat<double>()[i] != x.flat<double>()[i] - other.flat<double>()[scalar ? 0 : i];
-    }
-    EXPECT_EQ(wrong, 0);
-  }
-}
-
 TEST(ElementwiseTest, RefusesShapesThatDoNotBroadcast) {
   EXPECT_EQ(OpRunner("Add").Input(Counting<float>({2, 3})).Input(Counting<float>({2})).RunOne().status().code(),
             absl::StatusCode::kInvalidArgument);
