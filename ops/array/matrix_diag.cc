@@ -31,8 +31,8 @@ absl::StatusOr<DiagonalRange> ReadRange(const KernelContext& ctx, int i) {
   return RangeFrom(values);
 }
 
-// Copies the diagonals of `batch` matrices from or to their packed form, whose rows have `row_length` elements. All of the
-// band lies inside of the matrices.
+// Copies the diagonals of `batch` matrices from or to their packed form, whose rows have `row_length` elements, no fewer than
+// the longest diagonal. What of the band lies outside of the matrices is left alone.
 template <bool kToMatrix>
 void CopyDiagonals(KernelContext& ctx, DType dtype, const DiagonalBand& band, int64_t batch, int64_t row_length, const void* from,
                    void* to) {
@@ -116,8 +116,8 @@ class MatrixDiagKernel : public Kernel {
     }
     THALWEG_ASSIGN_OR_RETURN(const Dims dims, DiagDims(diagonal.shape().dims(), range, sizes[0], sizes[1]));
     THALWEG_ASSIGN_OR_RETURN(const Shape shape, Shape::Make(dims));
+    // Diagonals outside of the matrix are none of it: TensorFlow lets them be.
     DiagonalBand band{dims[dims.size() - 2], dims.back(), range, alignment_};
-    THALWEG_RETURN_IF_ERROR(CheckInside(range, band.rows, band.cols));
     THALWEG_ASSIGN_OR_RETURN(Tensor * out, ctx.AllocateOutput(0, shape));
     THALWEG_RETURN_IF_ERROR(FillPadding(ctx, 4, out));
     if (shape.num_elements() == 0) return absl::OkStatus();

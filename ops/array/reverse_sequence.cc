@@ -19,6 +19,10 @@ absl::Status CheckAxes(int64_t seq_dim, int64_t batch_dim, int rank) {
     return absl::InvalidArgumentError(absl::StrCat("seq_dim is ", seq_dim, " and batch_dim ", batch_dim,
                                                    "; both must be in [0,", rank, "), the dimensions of input"));
   }
+  return absl::OkStatus();
+}
+
+absl::Status CheckAxesDiffer(int64_t seq_dim, int64_t batch_dim) {
   if (seq_dim != batch_dim) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("seq_dim and batch_dim are both ", seq_dim, "; they must differ"));
 }
@@ -33,6 +37,7 @@ class ReverseSequenceKernel : public Kernel {
     const Tensor& in = ctx.input(0);
     const Tensor& lengths = ctx.input(1);
     THALWEG_RETURN_IF_ERROR(CheckAxes(seq_dim_, batch_dim_, in.rank()));
+    THALWEG_RETURN_IF_ERROR(CheckAxesDiffer(seq_dim_, batch_dim_));
     const int seq = static_cast<int>(seq_dim_), batch = static_cast<int>(batch_dim_);
     if (lengths.shape() != Shape::Of({in.dim(batch)})) {
       return absl::InvalidArgumentError(absl::StrCat("seq_lengths must be a vector of ", in.dim(batch),

@@ -206,6 +206,7 @@ class UnsortedSegmentKernel final : public Kernel {
     char* out = static_cast<char*>(tensor->mutable_raw());
     const char* in = static_cast<const char*>(data.raw());
     math_.fill(shape.num_elements(), out);
+    if (data.num_elements() == 0) return absl::OkStatus();  // whatever the ids say
     return WithIndices(ids, [&](auto values) {
       for (size_t i = 0; i < values.size(); ++i) {
         const int64_t id = static_cast<int64_t>(values[i]);

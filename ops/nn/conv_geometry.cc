@@ -44,9 +44,6 @@ absl::Status CheckFilterWindow(ConvKind kind, const WindowAttrs& window, const S
     if (filter.dim(i) > 0 || kind == ConvKind::kDepthwise) continue;
     return absl::InvalidArgumentError(absl::StrCat("the filter must not be empty but has shape ", filter.ToString()));
   }
-  if (kind == ConvKind::kUngrouped && filter.num_elements() == 0) {
-    return absl::InvalidArgumentError(absl::StrCat("the filter must not be empty but has shape ", filter.ToString()));
-  }
   return absl::OkStatus();
 }
 

@@ -113,4 +113,4 @@ def spoil(rng, array):
     return array
 
 
-from fuzz import array, math, nn  # noqa: E402,F401  (fill GENERATORS)
+from fuzz import array, derived, math, nn  # noqa: E402,F401  (fill GENERATORS)

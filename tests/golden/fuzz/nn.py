@@ -86,7 +86,10 @@ def conv3d(rng, op):
     image = finite(rng, [size(rng, 2), size(rng, 4), size(rng, 4), size(rng, 4), channels], dtype)
     filter_in = channels + (1 if chance(rng, 20) else 0)
     taps = finite(rng, [size(rng, 3), size(rng, 3), size(rng, 3), filter_in, size(rng, 3)], dtype)
-    return Node(op, [wrong_rank(rng, image), wrong_rank(rng, taps)], window_attrs(rng, 3), tolerance(dtype))
+    # TensorFlow's import takes the dilation of the width for that of the height.
+    attrs = window_attrs(rng, 3)
+    dilated = max(attrs.get("dilations", [1])) > 1
+    return Node(op, [wrong_rank(rng, image), wrong_rank(rng, taps)], attrs, tolerance(dtype), may_load=dilated)
 
 
 def out_size(in_size, window, stride, padding, pads=(0, 0)):
