@@ -71,8 +71,8 @@ std::string ListString(const AttrList& list, size_t limit) {
 
 bool LiteralEquals(const TensorLiteralPtr& a, const TensorLiteralPtr& b) {
   if (a == b) return true;
-  return a && b && a->dtype == b->dtype && a->shape == b->shape && a->content == b->content && a->strings == b->strings &&
-         a->fault == b->fault;
+  return a && b && a->dtype == b->dtype && a->shape == b->shape && a->content == b->content &&
+         a->strings == b->strings && a->fault == b->fault;
 }
 
 bool MapEquals(const AttrMap& a, const AttrMap& b) {
@@ -81,7 +81,9 @@ bool MapEquals(const AttrMap& a, const AttrMap& b) {
          });
 }
 
-bool FunctionEquals(const FunctionRef& a, const FunctionRef& b) { return a.name == b.name && MapEquals(*a.attrs, *b.attrs); }
+bool FunctionEquals(const FunctionRef& a, const FunctionRef& b) {
+  return a.name == b.name && MapEquals(*a.attrs, *b.attrs);
+}
 
 template <typename T>
 bool ElementEquals(const T& a, const T& b) {
@@ -97,7 +99,8 @@ bool ListEquals(const AttrList& a, const AttrList& b) {
                    const auto* y = std::get_if<std::decay_t<decltype(x)>>(&b.values);
                    using T = typename std::decay_t<decltype(x)>::value_type;
                    return y != nullptr && x.size() == y->size() &&
-                          std::equal(x.begin(), x.end(), y->begin(), [](const T& p, const T& q) { return ElementEquals<T>(p, q); });
+                          std::equal(x.begin(), x.end(), y->begin(),
+                                     [](const T& p, const T& q) { return ElementEquals<T>(p, q); });
                  }},
       a.values);
 }
@@ -131,7 +134,9 @@ THALWEG_PLAIN_READER_(DType)
 THALWEG_PLAIN_READER_(TensorLiteralPtr)
 #undef THALWEG_PLAIN_READER_
 
-bool FitsInt32(int64_t v) { return v >= std::numeric_limits<int32_t>::min() && v <= std::numeric_limits<int32_t>::max(); }
+bool FitsInt32(int64_t v) {
+  return v >= std::numeric_limits<int32_t>::min() && v <= std::numeric_limits<int32_t>::max();
+}
 
 template <>
 struct Reader<int32_t> {
@@ -214,17 +219,22 @@ std::string AttrToString(const Attr& value, size_t limit) {
 
 bool AttrEquals(const Attr& a, const Attr& b) {
   if (a.index() != b.index()) return false;
-  return std::visit(
-      Overloaded{[](std::monostate) { return true; },
-                 [&](const std::shared_ptr<const PartialShape>& s) { return *s == *std::get<std::shared_ptr<const PartialShape>>(b); },
-                 [&](const std::shared_ptr<const FunctionRef>& f) { return FunctionEquals(*f, *std::get<std::shared_ptr<const FunctionRef>>(b)); },
-                 [&](const std::shared_ptr<const AttrList>& l) { return ListEquals(*l, *std::get<std::shared_ptr<const AttrList>>(b)); },
-                 [&](const AttrPlaceholder& p) { return p.name == std::get<AttrPlaceholder>(b).name; },
-                 [&](const auto& v) {
-                   using T = std::decay_t<decltype(v)>;
-                   return ElementEquals<T>(v, std::get<T>(b));
-                 }},
-      a);
+  return std::visit(Overloaded{[](std::monostate) { return true; },
+                               [&](const std::shared_ptr<const PartialShape>& s) {
+                                 return *s == *std::get<std::shared_ptr<const PartialShape>>(b);
+                               },
+                               [&](const std::shared_ptr<const FunctionRef>& f) {
+                                 return FunctionEquals(*f, *std::get<std::shared_ptr<const FunctionRef>>(b));
+                               },
+                               [&](const std::shared_ptr<const AttrList>& l) {
+                                 return ListEquals(*l, *std::get<std::shared_ptr<const AttrList>>(b));
+                               },
+                               [&](const AttrPlaceholder& p) { return p.name == std::get<AttrPlaceholder>(b).name; },
+                               [&](const auto& v) {
+                                 using T = std::decay_t<decltype(v)>;
+                                 return ElementEquals<T>(v, std::get<T>(b));
+                               }},
+                    a);
 }
 
 uint64_t AttrHash(const Attr& value) {
@@ -232,9 +242,11 @@ uint64_t AttrHash(const Attr& value) {
   if (const auto* v = std::get_if<int64_t>(&value)) return absl::HashOf(value.index(), *v);
   if (const auto* v = std::get_if<bool>(&value)) return absl::HashOf(value.index(), *v);
   if (const auto* v = std::get_if<std::string>(&value)) return absl::HashOf(value.index(), *v);
-  // Kind and printed form, plus the content of tensors: equal values print alike, and collisions only cost a comparison.
+  // Kind and printed form, plus the content of tensors: equal values print alike, and collisions only cost a
+  // comparison.
   uint64_t h = absl::HashOf(value.index(), AttrToString(value, 200));
-  if (const auto* t = std::get_if<TensorLiteralPtr>(&value); t != nullptr && *t) h = absl::HashOf(h, (*t)->content.substr(0, 4096));
+  if (const auto* t = std::get_if<TensorLiteralPtr>(&value); t != nullptr && *t)
+    h = absl::HashOf(h, (*t)->content.substr(0, 4096));
   return h;
 }
 
@@ -246,7 +258,8 @@ const Attr* AttrMap::Find(absl::string_view name) const {
 }
 
 void AttrMap::Set(absl::string_view name, Attr value) {
-  auto it = std::lower_bound(entries_.begin(), entries_.end(), name, [](const auto& e, absl::string_view n) { return e.first < n; });
+  auto it = std::lower_bound(entries_.begin(), entries_.end(), name,
+                             [](const auto& e, absl::string_view n) { return e.first < n; });
   if (it != entries_.end() && it->first == name) it->second = std::move(value);
   else entries_.emplace(it, InternAttrName(name), std::move(value));
 }
@@ -282,7 +295,8 @@ absl::StatusOr<T> NodeAttrs::Get(absl::string_view name) const {
   if (value == nullptr) return absl::InvalidArgumentError(absl::StrCat("attribute '", name, "' is missing"));
   T out{};
   if (!Reader<T>::Read(*value, &out)) {
-    return absl::InvalidArgumentError(absl::StrCat("attribute '", name, "' is ", AttrToString(*value), " (", AttrKindName(*value),
+    return absl::InvalidArgumentError(absl::StrCat("attribute '", name, "' is ", AttrToString(*value), " (",
+                                                   AttrKindName(*value),
                                                    "), which is not of the kind or range needed"));
   }
   return out;

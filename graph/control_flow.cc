@@ -61,7 +61,8 @@ class FrameAnalysis {
     if (name.empty()) return absl::InvalidArgumentError(absl::StrCat(NodeLabel(node), " must have a frame_name"));
     const int64_t parallel = node.node_attrs().GetOr<int64_t>("parallel_iterations", 10);
     if (parallel < 1) {
-      return absl::InvalidArgumentError(absl::StrCat(NodeLabel(node), ": parallel_iterations is ", parallel, " but must be at least 1"));
+      return absl::InvalidArgumentError(
+          absl::StrCat(NodeLabel(node), ": parallel_iterations is ", parallel, " but must be at least 1"));
     }
     const int32_t parent = result_.frame_of[id];
     const auto [it, added] = frames_.try_emplace({parent, name}, static_cast<int32_t>(result_.frames.size()));
@@ -82,9 +83,10 @@ class FrameAnalysis {
     const Node& node = graph_.node(id);
     for (Endpoint input : node.inputs) {
       if (!IsLoopBackEdge(graph_.node(input.node), node) || OutputFrame(input.node) == result_.frame_of[id]) continue;
-      return absl::InvalidArgumentError(
-          absl::StrCat(NodeLabel(node), " in ", FrameText(result_.frame_of[id]), " takes the next iteration of ", NodeLabel(graph_.node(input.node)),
-                       " in ", FrameText(OutputFrame(input.node)), "; both must be in one loop"));
+      return absl::InvalidArgumentError(absl::StrCat(NodeLabel(node), " in ", FrameText(result_.frame_of[id]),
+                                                     " takes the next iteration of ",
+                                                     NodeLabel(graph_.node(input.node)), " in ",
+                                                     FrameText(OutputFrame(input.node)), "; both must be in one loop"));
     }
     return absl::OkStatus();
   }
@@ -103,8 +105,8 @@ class FrameAnalysis {
     const NodeId inner = b_is_inside ? second : first;
     std::string advice;
     if (IsInside(b, a) || IsInside(a, b)) {
-      advice = absl::StrCat("; either an Enter into ", FrameText(OutputFrame(inner)), " is missing behind '", graph_.node(outer).name,
-                            "', or an Exit behind '", graph_.node(inner).name, "'");
+      advice = absl::StrCat("; either an Enter into ", FrameText(OutputFrame(inner)), " is missing behind '",
+                            graph_.node(outer).name, "', or an Exit behind '", graph_.node(inner).name, "'");
     } else {
       advice = "; an Exit out of each of the two loops is missing";
     }
@@ -128,7 +130,8 @@ class FrameAnalysis {
 bool HasRole(const Node& node, OpRole role) { return node.schema != nullptr && node.schema->role == role; }
 
 bool HandsInputOn(const Node& node) {
-  static const auto& ops = *new absl::flat_hash_set<absl::string_view>{"Identity", "StopGradient", "PreventGradient", "Snapshot", "LoopCond"};
+  static const auto& ops = *new absl::flat_hash_set<absl::string_view>{"Identity", "StopGradient", "PreventGradient",
+                                                                       "Snapshot", "LoopCond"};
   return node.num_data_inputs == 1 && ops.contains(node.op);
 }
 

@@ -29,9 +29,10 @@ bool FieldStream::Fail(absl::Status status) {
 
 // A fault of a reader that began at offset_, said as of the whole message.
 bool FieldStream::FailAt(const WireReader& reader) {
-  return Fail(offset_ == 0 ? reader.status()
-                           : absl::Status(reader.status().code(), absl::StrCat("in the field that starts at byte ", offset_, ": ",
-                                                                               reader.status().message())));
+  return Fail(offset_ == 0
+                  ? reader.status()
+                  : absl::Status(reader.status().code(), absl::StrCat("in the field that starts at byte ", offset_,
+                                                                      ": ", reader.status().message())));
 }
 
 bool FieldStream::Next(StreamField* field, bool contents) {
@@ -55,8 +56,8 @@ bool FieldStream::NextInFile(StreamField* field, bool contents) {
   const absl::string_view start = window_.substr(offset_ - window_begin_);
   const std::optional<uint64_t> encoded_size = EncodedSizeOfBytesField(start);
   if (encoded_size && *encoded_size > size_ - offset_) {
-    return Fail(absl::DataLossError(absl::StrCat("truncated: the field that starts at byte ", offset_, " takes ", *encoded_size,
-                                                 " bytes, but only ", size_ - offset_, " are left")));
+    return Fail(absl::DataLossError(absl::StrCat("truncated: the field that starts at byte ", offset_, " takes ",
+                                                 *encoded_size, " bytes, but only ", size_ - offset_, " are left")));
   }
   if (encoded_size && *encoded_size >= kLargeField) {
     if (contents) return ReadLarge(*encoded_size, field);
@@ -74,7 +75,8 @@ bool FieldStream::NextInFile(StreamField* field, bool contents) {
 bool FieldStream::ReadLarge(uint64_t encoded_size, StreamField* field) {
   absl::StatusOr<std::shared_ptr<char[]>> memory = AllocateForReading(encoded_size);
   if (!memory.ok()) return Fail(memory.status());
-  if (absl::Status status = file_->ReadAt(offset_, memory->get(), encoded_size); !status.ok()) return Fail(std::move(status));
+  if (absl::Status status = file_->ReadAt(offset_, memory->get(), encoded_size); !status.ok())
+    return Fail(std::move(status));
   WireReader reader(absl::string_view(memory->get(), encoded_size));
   if (!reader.Next(&field->wire)) return FailAt(reader);
   field->owner = *std::move(memory);

@@ -76,7 +76,8 @@ class BinaryGraphReader {
         case kNodeInput: node_.inputs.push_back(field.bytes); break;
         case kNodeDevice: node_.device = field.bytes; break;
         case kNodeAttr:
-          if (const absl::Status status = ReadAttr(field.bytes, graph_field.owner); !status.ok()) return InNode(status, offset);
+          if (const absl::Status status = ReadAttr(field.bytes, graph_field.owner); !status.ok())
+            return InNode(status, offset);
           break;
         case kNodeType:
           // A hint that is not used, but a file that garbles it, or nests it too deep, is not to be trusted.

@@ -64,8 +64,9 @@ absl::Status InputFile::ReadAt(uint64_t offset, char* out, size_t count) const {
     const ssize_t got = pread(fd_, out + filled, count - filled, static_cast<off_t>(offset + filled));
     if (got < 0 && errno != EINTR) return SystemError(path_, errno);
     if (got == 0) {
-      return absl::DataLossError(absl::StrCat("'", path_, "' had ", *size_, " bytes when it was opened, but ends after ",
-                                              offset + filled, ": it was cut short while it was read"));
+      return absl::DataLossError(absl::StrCat("'", path_, "' had ", *size_,
+                                              " bytes when it was opened, but ends after ", offset + filled,
+                                              ": it was cut short while it was read"));
     }
     if (got > 0) filled += static_cast<size_t>(got);
   }
@@ -75,7 +76,8 @@ absl::Status InputFile::ReadAt(uint64_t offset, char* out, size_t count) const {
 absl::StatusOr<FileContents> InputFile::ReadAll() const {
   if (!size_) return ReadUnknownSize();
   absl::StatusOr<std::shared_ptr<char[]>> memory = AllocateForReading(*size_);
-  if (!memory.ok()) return absl::Status(memory.status().code(), absl::StrCat("'", path_, "': ", memory.status().message()));
+  if (!memory.ok())
+    return absl::Status(memory.status().code(), absl::StrCat("'", path_, "': ", memory.status().message()));
   THALWEG_RETURN_IF_ERROR(ReadAt(0, memory->get(), *size_));
   return FileContents{absl::string_view(memory->get(), *size_), *std::move(memory)};
 }

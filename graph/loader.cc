@@ -30,7 +30,8 @@ absl::Status NotAGraph(const SniffedFile& file) {
 // Reads a graph into a sink, of whatever form it is.
 using ReadInto = absl::FunctionRef<absl::Status(GraphSink&)>;
 
-absl::Status ReadBytes(absl::string_view bytes, std::shared_ptr<const void> owner, const LoadLimits& limits, GraphSink& sink) {
+absl::Status ReadBytes(absl::string_view bytes, std::shared_ptr<const void> owner, const LoadLimits& limits,
+                       GraphSink& sink) {
   if (bytes.empty()) return absl::InvalidArgumentError("empty: there are no bytes in it");
   const SniffedFile file = SniffFile(bytes);
   if (file.kind == FileKind::kOther) return NotAGraph(file);

@@ -115,8 +115,9 @@ void ParseKind(absl::string_view text, absl::string_view whole, AttrDecl* attr) 
     return;
   }
   static constexpr std::pair<const char*, AttrKind> kWords[] = {
-      {"int", AttrKind::kInt},   {"float", AttrKind::kFloat}, {"bool", AttrKind::kBool},     {"string", AttrKind::kString},
-      {"type", AttrKind::kType}, {"shape", AttrKind::kShape}, {"tensor", AttrKind::kTensor}, {"func", AttrKind::kFunc}};
+      {"int", AttrKind::kInt},       {"float", AttrKind::kFloat}, {"bool", AttrKind::kBool},
+      {"string", AttrKind::kString}, {"type", AttrKind::kType},   {"shape", AttrKind::kShape},
+      {"tensor", AttrKind::kTensor}, {"func", AttrKind::kFunc}};
   for (const auto& [word, kind] : kWords) {
     if (text == word) {
       attr->kind = kind;
@@ -131,7 +132,8 @@ void ParseKind(absl::string_view text, absl::string_view whole, AttrDecl* attr) 
 }
 
 std::string Unquote(absl::string_view text, absl::string_view whole) {
-  if (text.size() < 2 || text.front() != '"' || text.back() != '"') BadDeclaration(whole, "a string default needs quotes");
+  if (text.size() < 2 || text.front() != '"' || text.back() != '"')
+    BadDeclaration(whole, "a string default needs quotes");
   return std::string(text.substr(1, text.size() - 2));
 }
 
@@ -189,7 +191,8 @@ Attr ListDefault(AttrKind kind, const std::vector<std::string>& items, absl::str
 }
 
 Attr ParseListDefault(AttrKind kind, absl::string_view text, absl::string_view whole) {
-  if (!absl::ConsumePrefix(&text, "[") || !absl::ConsumeSuffix(&text, "]")) BadDeclaration(whole, "a list default needs brackets");
+  if (!absl::ConsumePrefix(&text, "[") || !absl::ConsumeSuffix(&text, "]"))
+    BadDeclaration(whole, "a list default needs brackets");
   const std::vector<std::string> items = SplitTopLevel(text, ',');
   if (items.empty()) return std::make_shared<const AttrList>();
   switch (kind) {
@@ -237,7 +240,8 @@ AttrDecl ParseAttr(absl::string_view text) {
   }
   if (at_least != absl::string_view::npos) {
     attr.has_minimum = true;
-    if (!absl::SimpleAtoi(absl::StripAsciiWhitespace(rest.substr(at_least + 2)), &attr.minimum)) BadDeclaration(text, "bad minimum");
+    if (!absl::SimpleAtoi(absl::StripAsciiWhitespace(rest.substr(at_least + 2)), &attr.minimum))
+      BadDeclaration(text, "bad minimum");
     rest = absl::StripAsciiWhitespace(rest.substr(0, at_least));
   }
   if (absl::ConsumePrefix(&rest, "list(")) {
@@ -246,8 +250,8 @@ AttrDecl ParseAttr(absl::string_view text) {
   }
   ParseKind(rest, text, &attr);
   if (attr.has_default) {
-    attr.default_value =
-        attr.is_list ? ParseListDefault(attr.kind, default_text, text) : ParseScalarDefault(attr.kind, default_text, text);
+    attr.default_value = attr.is_list ? ParseListDefault(attr.kind, default_text, text)
+                                      : ParseScalarDefault(attr.kind, default_text, text);
   }
   return attr;
 }
@@ -259,12 +263,15 @@ std::unique_ptr<OpSchema> ParseDeclaration(absl::string_view signature, absl::st
   const size_t arrow = signature.find("->");
   if (open == absl::string_view::npos) BadDeclaration(signature, "no argument list");
   schema->name = std::string(absl::StripAsciiWhitespace(signature.substr(0, open)));
-  absl::string_view inputs = absl::StripAsciiWhitespace(signature.substr(open, arrow == absl::string_view::npos ? arrow : arrow - open));
-  if (!absl::ConsumePrefix(&inputs, "(") || !absl::ConsumeSuffix(&inputs, ")")) BadDeclaration(signature, "bad argument list");
+  absl::string_view inputs =
+      absl::StripAsciiWhitespace(signature.substr(open, arrow == absl::string_view::npos ? arrow : arrow - open));
+  if (!absl::ConsumePrefix(&inputs, "(") || !absl::ConsumeSuffix(&inputs, ")"))
+    BadDeclaration(signature, "bad argument list");
   ParseArgs(inputs, *schema, &schema->inputs);
   if (arrow != absl::string_view::npos) {
     absl::string_view outputs = absl::StripAsciiWhitespace(signature.substr(arrow + 2));
-    if (absl::ConsumePrefix(&outputs, "(") && !absl::ConsumeSuffix(&outputs, ")")) BadDeclaration(signature, "( without )");
+    if (absl::ConsumePrefix(&outputs, "(") && !absl::ConsumeSuffix(&outputs, ")"))
+      BadDeclaration(signature, "( without )");
     ParseArgs(outputs, *schema, &schema->outputs);
   }
   return schema;
@@ -277,7 +284,8 @@ absl::Status AppendArgTypes(const NodeAttrs& attrs, const ArgDecl& arg, std::vec
   if (!arg.type_list_attr.empty()) {
     THALWEG_ASSIGN_OR_RETURN(std::vector<DType> list, attrs.Get<std::vector<DType>>(arg.type_list_attr));
     if (list.size() > kMaxArgCount) {
-      return absl::InvalidArgumentError(absl::StrCat("attribute '", arg.type_list_attr, "' has ", list.size(), " entries, more than ", kMaxArgCount));
+      return absl::InvalidArgumentError(
+          absl::StrCat("attribute '", arg.type_list_attr, "' has ", list.size(), " entries, more than ", kMaxArgCount));
     }
     types->insert(types->end(), list.begin(), list.end());
   } else {
@@ -285,7 +293,8 @@ absl::Status AppendArgTypes(const NodeAttrs& attrs, const ArgDecl& arg, std::vec
     if (!arg.number_attr.empty()) {
       THALWEG_ASSIGN_OR_RETURN(count, attrs.Get<int64_t>(arg.number_attr));
       if (count < 0 || count > kMaxArgCount) {
-        return absl::InvalidArgumentError(absl::StrCat("attribute '", arg.number_attr, "' is ", count, "; it must be in [0,", kMaxArgCount, "]"));
+        return absl::InvalidArgumentError(
+            absl::StrCat("attribute '", arg.number_attr, "' is ", count, "; it must be in [0,", kMaxArgCount, "]"));
       }
     }
     DType type = arg.type;

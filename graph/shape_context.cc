@@ -6,8 +6,8 @@
 namespace thalweg {
 
 ShapeContext::ShapeContext(NodeAttrs attrs, absl::Span<const DType> input_types, absl::Span<const PartialShape> inputs,
-                           absl::Span<const TensorLiteralPtr> literals, absl::Span<const SymbolicValue> values, int num_outputs,
-                           int64_t* next_symbol)
+                           absl::Span<const TensorLiteralPtr> literals, absl::Span<const SymbolicValue> values,
+                           int num_outputs, int64_t* next_symbol)
     : attrs_(attrs),
       input_types_(input_types),
       inputs_(inputs),
@@ -33,11 +33,14 @@ std::optional<int64_t> ShapeContext::input_int(int i) const {
 
 absl::StatusOr<PartialShape> ShapeContext::input_as_shape(int i) const {
   if (input(i).has_rank() && input(i).rank() > 1) {
-    return absl::InvalidArgumentError(absl::StrCat("input ", i, " of shape ", input(i).ToString(), " cannot be a shape: it must be a vector"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("input ", i, " of shape ", input(i).ToString(), " cannot be a shape: it must be a vector"));
   }
   if (std::optional<std::vector<int64_t>> ints = input_ints(i)) {
     for (int64_t d : *ints) {
-      if (d < -1) return absl::InvalidArgumentError(absl::StrCat("input ", i, " has the dimension ", d, "; dimensions must be >= -1"));
+      if (d < -1)
+        return absl::InvalidArgumentError(
+            absl::StrCat("input ", i, " has the dimension ", d, "; dimensions must be >= -1"));
     }
     return PartialShape::Make(*ints);
   }
@@ -50,21 +53,25 @@ absl::StatusOr<PartialShape> ShapeContext::input_as_shape(int i) const {
 
 absl::Status ShapeContext::RequireRank(int i, int rank) const {
   if (!input(i).has_rank() || input(i).rank() == rank) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("input ", i, " must have rank ", rank, " but has shape ", input(i).ToString()));
+  return absl::InvalidArgumentError(
+      absl::StrCat("input ", i, " must have rank ", rank, " but has shape ", input(i).ToString()));
 }
 
 absl::Status ShapeContext::RequireRankAtLeast(int i, int rank) const {
   if (!input(i).has_rank() || input(i).rank() >= rank) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("input ", i, " must have at least rank ", rank, " but has shape ", input(i).ToString()));
+  return absl::InvalidArgumentError(
+      absl::StrCat("input ", i, " must have at least rank ", rank, " but has shape ", input(i).ToString()));
 }
 
 absl::Status ShapeContext::RequireRankAtMost(int i, int rank) const {
   if (!input(i).has_rank() || input(i).rank() <= rank) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("input ", i, " must have at most rank ", rank, " but has shape ", input(i).ToString()));
+  return absl::InvalidArgumentError(
+      absl::StrCat("input ", i, " must have at most rank ", rank, " but has shape ", input(i).ToString()));
 }
 
 absl::StatusOr<int64_t> ShapeContext::MergeDim(int64_t a, int64_t b) {
-  if (IsKnownDim(a) && IsKnownDim(b) && a != b) return absl::InvalidArgumentError(absl::StrCat("dimensions ", a, " and ", b, " must be equal"));
+  if (IsKnownDim(a) && IsKnownDim(b) && a != b)
+    return absl::InvalidArgumentError(absl::StrCat("dimensions ", a, " and ", b, " must be equal"));
   if (IsKnownDim(a)) return a;
   if (IsKnownDim(b)) return b;
   return IsSymbol(a) ? a : b;
@@ -98,7 +105,8 @@ absl::StatusOr<PartialShape> ShapeContext::Broadcast(const PartialShape& a, cons
     if (x == 1) out = y;
     else if (y == 1 || x == y) out = x;
     else if (IsKnownDim(x) && IsKnownDim(y)) {
-      return absl::InvalidArgumentError(absl::StrCat("incompatible shapes for broadcasting: ", a.ToString(), " and ", b.ToString()));
+      return absl::InvalidArgumentError(
+          absl::StrCat("incompatible shapes for broadcasting: ", a.ToString(), " and ", b.ToString()));
     } else if (IsKnownDim(x)) out = x;
     else if (IsKnownDim(y)) out = y;
     else out = kUnknownDim;
@@ -128,7 +136,8 @@ absl::StatusOr<int64_t> ShapeContext::MulDims(int64_t a, int64_t b) {
   if (b == 1) return a;
   if (!IsKnownDim(a) || !IsKnownDim(b)) return kUnknownDim;
   int64_t product;
-  if (!CheckedMul(a, b, &product)) return absl::InvalidArgumentError(absl::StrCat("dimension ", a, " * ", b, " overflows"));
+  if (!CheckedMul(a, b, &product))
+    return absl::InvalidArgumentError(absl::StrCat("dimension ", a, " * ", b, " overflows"));
   return product;
 }
 

@@ -90,7 +90,8 @@ absl::StatusOr<DType> ParseDType(absl::string_view text) {
   const bool ref = absl::ConsumeSuffix(&base, "_ref") || absl::ConsumeSuffix(&base, "_REF");
   for (int n = 1; n <= kMaxValueDType; ++n) {
     const Info& info = kInfo[n];
-    const bool named = base == info.name || base == info.short_name || base == info.attr_name || base == info.proto_name;
+    const bool named =
+        base == info.name || base == info.short_name || base == info.attr_name || base == info.proto_name;
     if (named && !base.empty()) {
       return ref ? MakeRef(static_cast<DType>(n)) : static_cast<DType>(n);
     }

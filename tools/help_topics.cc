@@ -82,9 +82,9 @@ constexpr char kConfigFiles[] =
   threads = 2
   soft-placement = false
 
-Keys are the long names of flags, values strings, numbers, true or false, or arrays of them. Flags on the command line come
-after those of the file: the last one wins, and those that add up are added. A GRAPH on the command line replaces that of the
-file. Paths are relative to the folder in which the program runs.
+Keys are the long names of flags, values strings, numbers, true or false, or arrays of them. Flags on the command line
+come after those of the file: the last one wins, and those that add up are added. A GRAPH on the command line replaces
+that of the file. Paths are relative to the folder in which the program runs.
 )";
 
 constexpr char kUnits[] = R"(times      5s, 250ms, 30us, 100ns, 2m; a bare number means seconds

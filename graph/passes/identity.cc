@@ -7,7 +7,8 @@ namespace thalweg {
 namespace {
 
 bool IsRemovable(const Node& node) {
-  return (HandsInputOn(node) && !IsControlFlow(node)) || (node.is("PlaceholderWithDefault") && node.num_data_inputs == 1);
+  return (HandsInputOn(node) && !IsControlFlow(node)) ||
+         (node.is("PlaceholderWithDefault") && node.num_data_inputs == 1);
 }
 
 }  // namespace

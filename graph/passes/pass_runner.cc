@@ -66,8 +66,8 @@ class PassRun {
 
 }  // namespace
 
-absl::StatusOr<PrunedGraph> PrepareAndOptimize(PrepareStep prepare, const CompileRequest& request, absl::Span<const Pass> passes,
-                                               std::vector<PassReport>* reports) {
+absl::StatusOr<PrunedGraph> PrepareAndOptimize(PrepareStep prepare, const CompileRequest& request,
+                                               absl::Span<const Pass> passes, std::vector<PassReport>* reports) {
   PassRun run(request, request.optimize ? passes : absl::Span<const Pass>());
   while (true) {
     THALWEG_ASSIGN_OR_RETURN(PrunedGraph step, prepare());

@@ -56,7 +56,8 @@ std::string PlacementReason(const Graph& graph, const DecisionRecord& record) {
   return "first of the candidates in order of preference";
 }
 
-std::string ExplainPlacement(const Graph& graph, const Placement& placement, absl::Span<const PlacementDevice> devices, NodeId id) {
+std::string ExplainPlacement(const Graph& graph, const Placement& placement, absl::Span<const PlacementDevice> devices,
+                             NodeId id) {
   const Node& node = graph.node(id);
   const DecisionRecord& record = placement.records[id];
   std::string text =

@@ -91,7 +91,8 @@ absl::Status Restrictions::AddPins(const Graph& graph, DeviceTable& devices, con
 
 absl::Status Restrictions::AddFile(const Graph& graph, DeviceTable& devices, const PlacementOptions& options) {
   if (options.fixed.empty()) return absl::OkStatus();
-  // Every entry must make sense, also those of nodes that this step does not have; the first bad one by name is reported.
+  // Every entry must make sense, also those of nodes that this step does not have; the first bad one by name is
+  // reported.
   std::vector<const std::string*> names;
   for (const auto& entry : options.fixed) names.push_back(&entry.first);
   std::sort(names.begin(), names.end(), [](const std::string* a, const std::string* b) { return *a < *b; });
@@ -105,7 +106,8 @@ absl::Status Restrictions::AddFile(const Graph& graph, DeviceTable& devices, con
     if (device == nullptr) continue;
     const Restriction*& restriction = by_request[devices.Request(*device)];
     if (restriction == nullptr) {
-      restriction = Add(devices.Request(*device)->matches, "file", absl::StrCat("put on ", *device, " by the placement file"));
+      restriction =
+          Add(devices.Request(*device)->matches, "file", absl::StrCat("put on ", *device, " by the placement file"));
     }
     by_node_[id] = restriction;
   }
