@@ -299,6 +299,73 @@ TEST_P(ControlFlow, LongLoopsRunInConstantMemory) {
   EXPECT_LT(session->peak_memory_bytes(), 1 << 20);
 }
 
+// a, b = b, a beside a counter, a value that is only carried along and one that nobody reads after the loop: each must stay what it is,
+// whatever executors share between iterations.
+TEST_P(ControlFlow, LoopVariablesTradePlaces) {
+  GraphWriter g;
+  g.Placeholder("n");
+  const std::vector<std::string> starts = {g.Const(0), g.Const(3), g.Const(5), g.Const(7), g.Const(11)};
+  std::vector<std::string> merges, values;
+  for (size_t k = 0; k < starts.size(); ++k) {
+    merges.push_back(g.Merge({g.Enter(starts[k], "f"), absl::StrCat("next", k)}, absl::StrCat("merge", k)));
+  }
+  const std::string condition = g.LoopCond(g.Binary("Less", merges[0], g.Enter("n", "f", true)));
+  for (size_t k = 0; k < starts.size(); ++k) {
+    const std::string name = absl::StrCat("switch", k);
+    g.Switch(merges[k], condition, "DT_INT64", name);
+    values.push_back(g.Identity(name + ":1"));
+    if (k != 4) g.Unary("Exit", name, absl::StrCat("exit", k));
+  }
+  const std::string one = g.Const(1, "^" + values[0]);
+  const std::vector<std::string> results = {g.Binary("AddV2", values[0], one), values[2], values[1], values[3], g.Binary("AddV2", values[4], values[1])};
+  for (size_t k = 0; k < results.size(); ++k) g.Unary("NextIteration", results[k], absl::StrCat("next", k));
+  auto session = Open(g);
+  for (int64_t n : {0, 1, 2, 5}) {
+    const Feeds feeds = {{"n", Number(n)}};
+    EXPECT_EQ(Fetch(*session, feeds, "exit0"), n);
+    EXPECT_EQ(Fetch(*session, feeds, "exit1"), n % 2 == 0 ? 3 : 5);
+    EXPECT_EQ(Fetch(*session, feeds, "exit2"), n % 2 == 0 ? 5 : 3);
+    EXPECT_EQ(Fetch(*session, feeds, "exit3"), 7);
+  }
+}
+
+// A conditional in a loop whose branches hand the variable on, change it, or read it twice.
+TEST_P(ControlFlow, BranchesOfALoopShareTheirInput) {
+  GraphWriter g;
+  g.Placeholder("n");
+  const std::string i = g.Merge({g.Enter(g.Const(0), "f"), "next_i"}, "merge_i");
+  const std::string x = g.Merge({g.Enter(g.Const(1), "f"), "next_x"}, "merge_x");
+  const std::string condition = g.LoopCond(g.Binary("Less", i, g.Enter("n", "f", true)));
+  g.Switch(i, condition, "DT_INT64", "switch_i");
+  g.Switch(x, condition, "DT_INT64", "switch_x");
+  const std::string in_i = g.Identity("switch_i:1");
+  const std::string in_x = g.Identity("switch_x:1");
+  const std::string small = g.Binary("Less", in_i, g.Const(3, "^" + in_i));
+  g.Switch(in_x, small, "DT_INT64", "branch");
+  const std::string twice = g.Binary("AddV2", "branch:1", g.Identity("branch:1"));
+  g.Unary("NextIteration", g.Merge({"branch:0", twice}), "next_x");
+  g.Unary("NextIteration", g.Binary("AddV2", in_i, g.Const(1, "^" + in_i)), "next_i");
+  g.Unary("Exit", "switch_x", "exit");
+  auto session = Open(g);
+  for (int64_t n : {0, 1, 3, 6}) EXPECT_EQ(Fetch(*session, {{"n", Number(n)}}, "exit"), int64_t{1} << std::min<int64_t>(n, 3));
+}
+
+// What made a fetch dead is found behind nodes that only hand values on, which the executors pass over.
+TEST_P(ControlFlow, DeadFetchBehindIdentities) {
+  GraphWriter g;
+  g.Placeholder("x");
+  g.Placeholder("p", "DT_BOOL");
+  g.Switch("x", "p", "DT_INT64", "choose");
+  const std::string on_false = g.Identity(g.Identity("choose:0"));
+  const std::string constant = g.Const(4, "^" + on_false);
+  g.Binary("AddV2", constant, constant, "eight");
+  auto session = Open(g);
+  const absl::Status status = session->Run({{"x", Number(3)}, {"p", *Tensor::Scalar<bool>(true)}}, {"eight"}).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_TRUE(absl::StrContains(status.message(), "'choose' (Switch) had the predicate true")) << status;
+  EXPECT_EQ(Fetch(*session, {{"x", Number(3)}, {"p", *Tensor::Scalar<bool>(false)}}, "eight"), 8);
+}
+
 INSTANTIATE_TEST_SUITE_P(Executors, ControlFlow, testing::Values(Executor::kReplay, Executor::kFrames),
                          [](const auto& info) { return info.param == Executor::kReplay ? "Replay" : "Frames"; });
 
