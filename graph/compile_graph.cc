@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "thalweg/graph/findings.h"
 #include "thalweg/graph/lowering/lower_functions.h"
 #include "thalweg/graph/passes/pass_list.h"
 #include "thalweg/graph/passes/pass_runner.h"
@@ -85,15 +87,25 @@ void OverrideParallelIterations(int iterations, ControlFlow* flow) {
   for (StaticFrame& frame : flow->frames) frame.parallel_iterations = iterations;
 }
 
-// A node that is refused although nothing is known of its inputs could only fail when it runs: the step fails at once.
-// Where inputs contradict it, which may happen in a branch that is never taken, its kernel will say so.
-absl::StatusOr<InferredShapes> ShapesOfStep(const Graph& graph) {
+bool HasConditionals(const Graph& graph) {
+  return std::any_of(graph.nodes().begin(), graph.nodes().end(), [](const Node& node) { return !node.removed && HasRole(node, OpRole::kSwitch); });
+}
+
+// A node that is refused although nothing is known of its inputs can only fail when it runs. Where every node runs the step fails at
+// once; where some may not, only if it comes to the node. Where inputs contradict a node its kernel will say so.
+absl::Status InferShapesOfStep(CompiledGraph* out) {
   std::vector<Finding> findings;
-  InferredShapes shapes = InferShapes(graph, {}, &findings);
+  out->shapes = InferShapes(out->graph, {}, &findings);
+  const bool some_may_not_run = HasConditionals(out->graph);
   for (const Finding& finding : findings) {
-    if (finding.severity == Finding::Severity::kWarning) return absl::Status(finding.code, finding.message);
+    if (finding.severity != Finding::Severity::kWarning) continue;
+    const Node& node = out->graph.node(finding.node_id);
+    if (!some_may_not_run || node.schema->role != OpRole::kNormal) return absl::Status(finding.code, finding.message);
+    absl::string_view fault = finding.message;
+    absl::ConsumePrefix(&fault, absl::StrCat(NodeLabel(node), ": "));  // the executor says it
+    out->faults[finding.node_id] = absl::Status(finding.code, fault);
   }
-  return shapes;
+  return absl::OkStatus();
 }
 
 LoweringOptions LoweringOptionsOf(const CompileRequest& request, const FunctionBody* within) {
@@ -129,7 +141,7 @@ absl::StatusOr<CompiledGraph> Compile(PrepareStep prepare, const Graph& loaded, 
   out.transfers = std::move(cut.transfers);
   // Number what is left in topological order.
   THALWEG_RETURN_IF_ERROR(Compact(std::move(graph), &out));
-  THALWEG_ASSIGN_OR_RETURN(out.shapes, ShapesOfStep(out.graph));
+  THALWEG_RETURN_IF_ERROR(InferShapesOfStep(&out));
   FillTransferBytes(&out);
   THALWEG_ASSIGN_OR_RETURN(out.control_flow, AnalyzeControlFlow(out.graph));
   OverrideParallelIterations(request.parallel_iterations, &out.control_flow);

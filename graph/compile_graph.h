@@ -6,7 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "thalweg/graph/control_flow.h"
@@ -56,6 +58,7 @@ struct CompiledGraph {
   Placement placement;    // by node id of `graph`
   std::vector<Transfer> transfers;
   std::vector<PassReport> passes;
+  absl::flat_hash_map<NodeId, absl::Status> faults;  // of nodes that can only fail, if the step comes to run them
 };
 
 // A function's body as a step of its own: what a `_Call` executes. Feeds, fetches and targets of the request are not used;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/functional/any_invocable.h"
 #include "absl/functional/function_ref.h"
@@ -45,6 +46,15 @@ class StepServices {
   // asynchronous kernels register here and must deregister (which waits for a running callback) before they finish.
   virtual uint64_t OnCancel(absl::AnyInvocable<void()> fn) = 0;
   virtual void RemoveOnCancel(uint64_t token) = 0;
+  // OnCancel for an asynchronous kernel that may wait long. `waits_for` says in words for what `node` (KernelNode::id) waits: reports
+  // about steps that make no progress ask it, from any thread and under a lock, until the registration ends, so it must be quick
+  // and call nothing of the step.
+  using WaitsFor = absl::AnyInvocable<std::string()>;
+  virtual uint64_t OnCancelOfWait(int32_t node, WaitsFor waits_for, absl::AnyInvocable<void()> fn) {
+    static_cast<void>(node);
+    static_cast<void>(waits_for);
+    return OnCancel(std::move(fn));
+  }
 
   virtual ResourceManager& resources() = 0;
   // The container of this step alone, emptied when the step ends.

@@ -5,15 +5,15 @@
 
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "thalweg/runtime/frame_table.h"
 #include "thalweg/runtime/step.h"
+#include "thalweg/runtime/step_report.h"
 #include "thalweg/runtime/transfer.h"
 #include "thalweg/runtime/tuning.h"
 
 namespace thalweg {
 namespace {
-
-constexpr int kMostWaitingInMessage = 5;
 
 class FrameExecution {
  public:
@@ -23,13 +23,13 @@ class FrameExecution {
     auto* iteration = static_cast<Iteration*>(context);
     FrameExecution execution(*iteration->frame->step);
     ReadyNodes ready;
-    ready.push_back({iteration, static_cast<int32_t>(node)});
+    ready.push_back({iteration, static_cast<int32_t>(node), static_cast<int32_t>(node >> 32)});
     execution.Drain(ready);
   }
 
   void Start() {
     ReadyNodes ready;
-    table_.Start(&step_, &ready);
+    table_.Start(&step_, step_.first_key(), &ready);
     step_.in_flight().store(static_cast<int64_t>(ready.size()), std::memory_order_seq_cst);
     Drain(ready);
   }
@@ -40,6 +40,8 @@ class FrameExecution {
     StepState* step;
     Iteration* iteration;
     int32_t node;
+    int32_t last_arriver;
+    PendingNode pending;
     uint64_t start_ticks;
     absl::InlinedVector<uint8_t, 8> last_use;
     KernelContext context;
@@ -55,11 +57,12 @@ class FrameExecution {
   }
 
   void Submit(const ReadyNode& ready) {
-    step_.pool().Submit({&RunItem, ready.iteration, ready.node, &step_}, frames_.nodes[ready.node].expensive);
+    const int64_t argument = (static_cast<int64_t>(ready.last_arriver) << 32) | ready.node;
+    step_.pool().Submit({&RunItem, ready.iteration, argument, step_.root()}, frames_.nodes[ready.node].expensive);
   }
 
   void ShareExpensive(ReadyNodes& ready) {
-    if (step_.num_threads() == 1) return;
+    if (step_.num_threads() == 1 || frames_.one_thread) return;
     size_t kept = 0;
     for (const ReadyNode& r : ready) {
       if (frames_.nodes[r.node].expensive) Submit(r);
@@ -108,9 +111,12 @@ class FrameExecution {
   // After the count reaches zero the step may end and its state be gone.
   void Count(int64_t change) {
     if (change == 0) return;
-    ThreadPool& pool = step_.pool();
-    if (frames_.one_thread) table_.Add(step_.in_flight(), change);  // nobody waits while this thread runs
-    else if (step_.in_flight().fetch_add(change, std::memory_order_seq_cst) + change == 0) pool.Notify();
+    if (frames_.one_thread) {
+      table_.Add(step_.in_flight(), change);  // nobody waits while this thread runs
+      return;
+    }
+    const DrainSignal drained(step_);
+    if (step_.in_flight().fetch_add(change, std::memory_order_seq_cst) + change == 0) drained.Send();
   }
 
   absl::Status RunLive(const ReadyNode& r, const PlanNode& node) {
@@ -127,6 +133,7 @@ class FrameExecution {
         return RunMerge(iteration, r.node, node);
       default: {
         if (IsMovedByTable(node)) return node.has_dereferences ? ReadReferences(plan_, node, values) : absl::OkStatus();
+        context_.set_iteration_key(iteration.key);
         if (frames_.nodes[r.node].counts_readers) {
           absl::InlinedVector<uint8_t, 16> last_use(node.num_inputs);
           ComputeLastUse(iteration, node, last_use.data());
@@ -195,12 +202,14 @@ class FrameExecution {
 
   void StartAsync(const ReadyNode& r) {
     const PlanNode& node = plan_.nodes[r.node];
-    auto* run = new AsyncRun{&step_, r.iteration, r.node, Recorder::Ticks(), {}, {}};
+    auto* run = new AsyncRun{&step_, r.iteration, r.node, r.last_arriver, {&node, r.iteration->frame->frame, r.iteration->number}, Recorder::Ticks(), {}, {}};
+    step_.BeginPending(&run->pending);
     Value* values = r.iteration->values.get();
     run->last_use.resize(node.num_inputs);
     ComputeLastUse(*r.iteration, node, run->last_use.data());
     run->context.Bind(node.info, &step_, values, plan_.input_slots.data() + node.first_input, values + node.first_output, run->last_use.data(),
                       nullptr);
+    run->context.set_iteration_key(r.iteration->key);
     if (node.has_dereferences) {
       if (absl::Status status = ReadReferences(plan_, node, values); !status.ok()) {
         CompleteAsync(run, std::move(status));
@@ -225,7 +234,8 @@ class FrameExecution {
 
   // May run on a device's engine, which must not run nodes itself (A53).
   void Complete(AsyncRun* run, absl::Status status) {
-    const ReadyNode r{run->iteration, run->node};
+    const ReadyNode r{run->iteration, run->node, run->last_arriver};
+    step_.EndPending(&run->pending);
     const PlanNode& node = plan_.nodes[r.node];
     Value* values = r.iteration->values.get();
     if (status.ok()) status = CheckOutputs(node, values);
@@ -242,17 +252,17 @@ class FrameExecution {
     status.Update(table_.Finish(r.iteration, &ready));
     if (!status.ok()) step_.Fail(std::move(status));
     // Until all are submitted this execution keeps the step alive.
-    ThreadPool& pool = step_.pool();
+    const DrainSignal drained(step_);
     const int64_t made_ready = static_cast<int64_t>(ready.size());
     step_.in_flight().fetch_add(made_ready, std::memory_order_seq_cst);
     for (const ReadyNode& next : ready) Submit(next);
-    if (step_.in_flight().fetch_sub(1, std::memory_order_seq_cst) == 1) pool.Notify();
+    if (step_.in_flight().fetch_sub(1, std::memory_order_seq_cst) == 1) drained.Send();
   }
 
   void Record(const ReadyNode& r, uint64_t start) {
     step_.recorder()->Record(ThreadPool::CurrentThreadIndex(),
                              {start, Recorder::Ticks(), r.node, AllocatedBytes(plan_.nodes[r.node], r.iteration->values.get()),
-                              r.iteration->frame->frame, static_cast<int32_t>(r.iteration->number)});
+                              r.iteration->frame->frame, static_cast<int32_t>(r.iteration->number), r.last_arriver});
   }
 
   // While the iterations that it depends on are alive: afterwards nobody knows any more.
@@ -269,21 +279,26 @@ class FrameExecution {
 
 }  // namespace
 
-void ExecuteFrames(StepState& step) {
-  FrameExecution(step).Start();
-  ThreadPool& pool = step.pool();
+void StartFrames(StepState& step) { FrameExecution(step).Start(); }
+
+void EndFrames(StepState& step) {
   FrameTable& table = step.frame_table();
-  const auto done = [&] { return step.in_flight().load(std::memory_order_seq_cst) == 0; };
-  if (!pool.RunUntil(&step, done, step.deadline())) {
-    const std::string waiting = table.DescribeWaiting(kMostWaitingInMessage);
-    step.Fail(absl::DeadlineExceededError(
-        absl::StrCat("the step did not end within its time limit", waiting.empty() ? "" : absl::StrCat("; ", waiting))));
-    pool.RunUntil(&step, done, std::chrono::steady_clock::time_point::max());
-  }
   if (!step.cancelled() && step.plan().frame_plan.check_completion && !table.IsComplete()) {
-    step.Fail(absl::InternalError(absl::StrCat("the step ended although nodes still wait (I2): ", table.DescribeWaiting(kMostWaitingInMessage))));
+    const std::vector<std::string> waiting = table.DescribeWaiting(kMostWaitsInMessage, /*from_outside=*/false);
+    step.Fail(absl::InternalError(absl::StrCat("the step ended although nodes still wait (I2): ", absl::StrJoin(waiting, "; "))));
   }
   table.Clear();
+}
+
+void ExecuteFrames(StepState& step) {
+  StartFrames(step);
+  ThreadPool& pool = step.pool();
+  const auto done = [&] { return step.in_flight().load(std::memory_order_seq_cst) == 0; };
+  if (!pool.RunUntil(&step, done, step.deadline())) {
+    step.Fail(TimeLimitError(step));
+    pool.RunUntil(&step, done, std::chrono::steady_clock::time_point::max());
+  }
+  EndFrames(step);
 }
 
 }  // namespace thalweg

@@ -3,14 +3,14 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "thalweg/runtime/dead_cause.h"
 
 namespace thalweg {
 
-void FrameTable::Start(StepState* step, ReadyNodes* ready) {
+void FrameTable::Start(StepState* step, uint64_t first_key, ReadyNodes* ready) {
   std::lock_guard<std::mutex> lock(mutex_);
   step_ = step;
+  last_key_ = first_key;
   root_ = NewFrame(kRootFrame, nullptr);
   Iteration* iteration = root_->ring[0];
   for (int32_t node : frames_.roots) ready->push_back({iteration, node});
@@ -59,6 +59,7 @@ Iteration* FrameTable::NewIteration(FrameInstance* frame) {
   idle.pop_back();
   iteration->frame = frame;
   iteration->number = frame->highest;
+  iteration->key = frame->frame == kRootFrame ? last_key_ : ++last_key_;
   iteration->outstanding.store(0, std::memory_order_relaxed);
   for (size_t i = 0; i < plan.initial.size(); ++i) iteration->counters[i].store(plan.initial[i], std::memory_order_relaxed);
   for (const auto& [slot, readers] : plan.shared_slots) iteration->readers_left[slot].store(readers, std::memory_order_relaxed);
@@ -111,7 +112,7 @@ absl::Status FrameTable::Deliver(Iteration* iteration, int32_t node, bool dead, 
   for (int32_t i = 0; i < from.num_edges; ++i) {
     const bool edge_dead = dead || (edges[i].output >= 0 && !outputs[edges[i].output].present());
     if (!Arrive(iteration, edges[i], edge_dead, from.child >= 0, &status)) continue;
-    ready->push_back({iteration, edges[i].target});
+    ready->push_back({iteration, edges[i].target, node});
     ++added;
   }
   if (added > 0) Add(iteration->outstanding, added);
@@ -228,6 +229,7 @@ absl::Status FrameTable::RetireFrom(Iteration* iteration, ReadyNodes* ready) {
   absl::Status status;
   while (iteration != nullptr) {
     FrameInstance* frame = iteration->frame;
+    if (frames_.check_completion) status.Update(CheckCompleted(*iteration));
     Recycle(iteration);
     ++frame->lowest;
     if (!frame->deferred.empty()) {
@@ -303,9 +305,7 @@ bool FrameTable::IsComplete() const {
   std::lock_guard<std::mutex> lock(mutex_);
   const Iteration& iteration = *root_->ring[0];
   for (int32_t node : frames_.frames[kRootFrame].nodes) {
-    const FrameNode& n = frames_.nodes[node];
-    const uint64_t counter = iteration.counters[n.local].load(std::memory_order_acquire);
-    if (Counter::Pending(counter) != 0 && !(n.is_merge && Counter::Dead(counter) >= static_cast<uint64_t>(n.num_values))) return false;
+    if (!HasCompleted(iteration, node)) return false;
   }
   return true;
 }
@@ -346,17 +346,31 @@ std::string FrameTable::DescribeNode(const Iteration& iteration, int32_t node) c
   return absl::StrCat(name, " in iteration ", iteration.number, " of frame '", plan_.frames[iteration.frame->frame].name, "'");
 }
 
-std::string FrameTable::DescribeWaiting(int limit) const {
+bool FrameTable::IsAlive(const Iteration& iteration) const {
+  const std::vector<Iteration*>& ring = iteration.frame->ring;
+  return std::find(ring.begin(), ring.end(), &iteration) != ring.end() && iteration.number >= iteration.frame->lowest &&
+         iteration.number <= iteration.frame->highest;
+}
+
+std::string FrameTable::DescribeIteration(uint64_t key) const {
+  if (frames_.one_thread) return "";
   std::lock_guard<std::mutex> lock(mutex_);
+  for (const auto& iteration : iterations_) {
+    if (iteration->key != key || iteration->frame->frame == kRootFrame || !IsAlive(*iteration)) continue;
+    return absl::StrCat(" in iteration ", iteration->number, " of frame '", plan_.frames[iteration->frame->frame].name, "'");
+  }
+  return "";
+}
+
+std::vector<std::string> FrameTable::DescribeWaiting(size_t limit, bool from_outside) const {
   std::vector<std::string> lines;
+  if (from_outside && frames_.one_thread) return lines;
+  std::lock_guard<std::mutex> lock(mutex_);
   const auto waits = [&](const Iteration& iteration, int32_t node) {
     return Counter::Pending(iteration.counters[frames_.nodes[node].local].load(std::memory_order_acquire)) > 0;
   };
   for (const auto& iteration : iterations_) {
-    const std::vector<Iteration*>& ring = iteration->frame->ring;
-    const bool alive = std::find(ring.begin(), ring.end(), iteration.get()) != ring.end() && iteration->number >= iteration->frame->lowest &&
-                       iteration->number <= iteration->frame->highest;
-    if (!alive) continue;
+    if (!IsAlive(*iteration)) continue;
     for (int32_t node : frames_.frames[iteration->frame->frame].nodes) {
       if (!waits(*iteration, node)) continue;
       // Only what waits for something that has started says where it hangs.
@@ -368,10 +382,50 @@ std::string FrameTable::DescribeWaiting(int limit) const {
         lines.push_back(absl::StrCat(DescribeNode(*iteration, node), " waits for '", plan_.nodes[p].info->name, "'"));
         break;
       }
-      if (static_cast<int>(lines.size()) >= limit) return absl::StrJoin(lines, "; ");
+      if (lines.size() >= limit) return lines;
     }
   }
-  return absl::StrJoin(lines, "; ");
+  return lines;
+}
+
+bool FrameTable::HasCompleted(const Iteration& iteration, int32_t node) const {
+  const FrameNode& n = frames_.nodes[node];
+  const uint64_t counter = iteration.counters[n.local].load(std::memory_order_acquire);
+  return Counter::Pending(counter) == 0 || (n.is_merge && Counter::Pending(counter) == 1 && Counter::Dead(counter) >= static_cast<uint64_t>(n.num_values));
+}
+
+// What a node waits for may lawfully stay away: a dead NextIteration hands nothing on (A41), an Enter that is no constant feeds the first
+// iteration only (A38), and a frame that no Enter reached has no Exits.
+bool FrameTable::MayNeverArrive(const Iteration& iteration, int32_t node) const {
+  const Graph& graph = plan_.compiled->graph;
+  for (const Endpoint input : graph.node(plan_.graph_ids[node]).inputs) {
+    if (HasRole(graph.node(input.node), OpRole::kNextIteration)) return true;
+  }
+  for (int32_t i = plan_.predecessor_offsets[node]; i < plan_.predecessor_offsets[node + 1]; ++i) {
+    int32_t p = plan_.predecessors[i];
+    if (frames_.nodes[p].passed_over) p = frames_.nodes[p].source;
+    if (p < 0) continue;
+    const FrameNode& from = frames_.nodes[p];
+    if (from.child >= 0 && from.child == frames_.nodes[node].frame) {
+      if (iteration.number > 0 && !from.is_constant_enter) return true;
+    } else if (from.frame == frames_.nodes[node].frame) {
+      if (!HasCompleted(iteration, p)) return true;
+    } else if (frames_.frames[from.frame].parent == iteration.frame->frame && iteration.children[frames_.frames[from.frame].ordinal] == nullptr) {
+      // An Exit. The frame has ended, and told about its Exits, or has never begun.
+      for (const int32_t enter : frames_.frames[iteration.frame->frame].nodes) {
+        if (frames_.nodes[enter].child == from.frame && !HasCompleted(iteration, enter)) return true;
+      }
+    }
+  }
+  return false;
+}
+
+absl::Status FrameTable::CheckCompleted(const Iteration& iteration) const {
+  for (const int32_t node : frames_.frames[iteration.frame->frame].nodes) {
+    if (HasCompleted(iteration, node) || MayNeverArrive(iteration, node)) continue;
+    return absl::InternalError(absl::StrCat("the iteration ended although ", DescribeNode(iteration, node), " has not run and everything it waits for has (I2)"));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace thalweg

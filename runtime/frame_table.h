@@ -27,6 +27,7 @@ struct Iteration {
   FrameInstance* frame = nullptr;
   const int32_t* readers = nullptr;                     // by slot, of Plan::readers
   int64_t number = 0;
+  uint64_t key = 0;                                     // KernelContext::iteration_key; its own within a step
   uint64_t generation = 0;                              // counts its lives; guarded by the table's mutex
   std::atomic<int32_t> outstanding{0};                  // ready or running nodes, and child frames
   std::unique_ptr<Value[]> values;                      // by slot of the frame
@@ -59,6 +60,7 @@ struct FrameInstance {
 struct ReadyNode {
   Iteration* iteration = nullptr;
   int32_t node = 0;
+  int32_t last_arriver = -1;  // the node that made it ready; -1: ready from the start
 };
 using ReadyNodes = absl::InlinedVector<ReadyNode, 16>;
 
@@ -77,13 +79,16 @@ class FrameTable {
       : plan_(plan), frames_(plan.frame_plan), idle_iterations_(frames_.frames.size()), idle_frames_(frames_.frames.size()) {}
 
   // Makes the root's iteration and lists what can run at once.
-  void Start(StepState* step, ReadyNodes* ready);
+  void Start(StepState* step, uint64_t first_key, ReadyNodes* ready);
   // Ends the step: lets go of everything that is still alive.
   void Clear();
   // True if nothing but the root's iteration is left, and every node of it has become ready.
   bool IsComplete() const;
-  // What is alive and waits, and for what, for messages; at most `limit` nodes.
-  std::string DescribeWaiting(int limit) const;
+  // What is alive and waits, and for what, for messages: a line per node, at most `limit`. Nothing if only the thread that runs the step
+  // may look (`one_thread`) and `from_outside`.
+  std::vector<std::string> DescribeWaiting(size_t limit, bool from_outside) const;
+  // " in iteration 3 of frame 'f'" for the iteration with this key, "" if it is the root's or not alive.
+  std::string DescribeIteration(uint64_t key) const;
   // Why a dead node of a live iteration has no value.
   std::string ExplainDead(const Iteration& iteration, int32_t node) const;
 
@@ -132,6 +137,11 @@ class FrameTable {
   void Recycle(Iteration* iteration);
   void ClearValues(Iteration* iteration);
   Iteration* EndFrame(FrameInstance* frame, ReadyNodes* ready);
+  bool IsAlive(const Iteration& iteration) const;
+  // I2, when `iteration` ends: OK if every node has completed or waits for what deadness kept away.
+  absl::Status CheckCompleted(const Iteration& iteration) const;
+  bool HasCompleted(const Iteration& iteration, int32_t node) const;
+  bool MayNeverArrive(const Iteration& iteration, int32_t node) const;
   int64_t Live(const FrameInstance& frame) const { return frame.highest - frame.lowest + 1; }
   Value TakeInput(Iteration* iteration, int32_t node) const;
   static Iteration*& Place(FrameInstance& frame, int64_t number) { return frame.ring[number % static_cast<int64_t>(frame.ring.size())]; }
@@ -148,6 +158,7 @@ class FrameTable {
   std::vector<std::vector<Iteration*>> idle_iterations_;     // by static frame
   std::vector<std::vector<FrameInstance*>> idle_frames_;     // by static frame
   FrameInstance* root_ = nullptr;
+  uint64_t last_key_ = 0;                                    // of the iterations of this step
   StepState* step_ = nullptr;
 };
 

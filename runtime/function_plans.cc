@@ -1,7 +1,6 @@
 #include "thalweg/runtime/function_plans.h"
 
-#include <pthread.h>
-
+#include <atomic>
 #include <utility>
 
 #include "absl/strings/cord.h"
@@ -14,72 +13,125 @@ namespace {
 // Of all functions of one signature. A small file can ask for very much by functions that call each other.
 constexpr size_t kMostPlannedNodes = 2'000'000;
 constexpr size_t kMaxIdleStates = 16;
-// Left for the kernels of the innermost call.
-constexpr size_t kStackReserve = size_t{768} << 10;
+// Calls within calls. Each holds the state of a step: some kilobytes, more for large functions.
+constexpr int kMostNestedCalls = 10'000;
 
 // Runs a function in the place of a node.
-class CallKernel final : public Kernel {
+class CallKernel final : public AsyncKernel {
  public:
   explicit CallKernel(CalledFunction* function) : function_(function) {}
 
-  absl::Status Compute(KernelContext& ctx) override {
-    std::vector<Tensor> args, results;
+  void ComputeAsync(KernelContext& ctx, Done done) override {
+    std::vector<Tensor> args;
     for (int i = 0; i < ctx.num_inputs(); ++i) args.push_back(ctx.TakeInput(i));
-    THALWEG_RETURN_IF_ERROR(function_->Run(static_cast<StepState&>(ctx.step()), args, &results));
-    for (int i = 0; i < ctx.num_outputs(); ++i) ctx.SetOutput(i, std::move(results[i]));
-    return absl::OkStatus();
+    function_->Start(static_cast<StepState&>(ctx.step()), ctx.node().id, std::move(args),
+                     [&ctx, done = std::move(done)](absl::Status status, std::vector<Tensor> results) mutable {
+                       for (int i = 0; status.ok() && i < ctx.num_outputs(); ++i) ctx.SetOutput(i, std::move(results[i]));
+                       done(std::move(status));
+                     });
   }
 
  private:
   CalledFunction* const function_;
 };
 
-// Bytes between here and the end of the calling thread's stack.
-size_t StackLeft() {
-  thread_local char* const end = [] {
-    pthread_attr_t attr;
-    void* low = nullptr;
-    size_t size = 0;
-    if (pthread_getattr_np(pthread_self(), &attr) != 0) return static_cast<char*>(nullptr);
-    pthread_attr_getstack(&attr, &low, &size);
-    pthread_attr_destroy(&attr);
-    return static_cast<char*>(low);
-  }();
-  char here;
-  return end == nullptr || &here < end ? 0 : static_cast<size_t>(&here - end);
-}
-
 }  // namespace
+
+// One execution of a function, from Start to `done`.
+struct CalledFunction::Call {
+  CalledFunction* function;
+  StepState* caller;
+  int32_t node;
+  Done done;
+  std::vector<Tensor> args;
+  std::vector<Tensor> results;
+  std::unique_ptr<StepState> step;
+  uint64_t cancel_token = 0;
+  // Of calls that items of the pool execute: EndItem and, once the caller is cancelled, CancelItem. The last one ends the call.
+  std::atomic<int> items{1};
+};
 
 CalledFunction::CalledFunction(FunctionRef function, Effects effects) : function_(std::move(function)), effects_(effects) {}
 CalledFunction::~CalledFunction() = default;
 
-absl::Status CalledFunction::Run(StepState& caller, absl::Span<const Tensor> args, std::vector<Tensor>* results) {
-  THALWEG_RETURN_IF_ERROR(fault_);
-  if (StackLeft() < kStackReserve) {
-    return absl::ResourceExhaustedError(absl::StrCat("function '", function_.name, "' is called within ", caller.call_depth(),
-                                                     " other calls, deeper than the stack allows; does the recursion end?"));
-  }
-  results->assign(plan_->fetch_names.size(), Tensor());
-  std::unique_ptr<StepState> step = AcquireState(caller);
-  absl::Status status = RunStep(*step, caller, args, results);
-  ReleaseState(std::move(step));
-  if (status.ok()) return CheckResults(*results);
-  // Of a deep recursion the failing node and the first call are worth a mention.
-  if (caller.call_depth() > 0) status.SetPayload(kInnerCall, absl::Cord());
-  else status.ErasePayload(kInnerCall);
-  return status;
+absl::Status CalledFunction::CheckDepth(const StepState& caller) const {
+  if (caller.call_depth() < kMostNestedCalls) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat("function '", function_.name, "' is called within ", caller.call_depth(),
+                                                   " other calls, and more are not allowed; does the recursion end?"));
 }
 
-absl::Status CalledFunction::RunStep(StepState& step, StepState& caller, absl::Span<const Tensor> args, std::vector<Tensor>* results) {
-  step.StartNested(caller, args, results);
-  const uint64_t token = caller.OnCancel([&step] {
-    step.Fail(absl::CancelledError("the step that makes the call has ended"));
-    step.pool().Notify();
-  });
-  ExecuteStep(step);
-  caller.RemoveOnCancel(token);
-  return step.Finish();
+void CalledFunction::Start(StepState& caller, int32_t node, std::vector<Tensor> args, Done done) {
+  absl::Status possible = fault_;
+  if (possible.ok()) possible = CheckDepth(caller);
+  if (!possible.ok()) return done(std::move(possible), {});
+  std::unique_ptr<Call> call(new Call{this, &caller, node, std::move(done), std::move(args), {}, nullptr});
+  if (plan_->num_async == 0) {
+    Begin(*call);
+    caller.RemoveOnCancel(call->cancel_token);
+    End(std::move(call));
+    return;
+  }
+  caller.pool().SubmitFirst({&BeginItem, call.release(), 0, caller.root()});
+}
+
+void CalledFunction::BeginItem(void* call, int64_t) {
+  auto* begun = static_cast<Call*>(call);
+  begun->function->Begin(*begun);
+}
+
+// After this a call with asynchronous nodes may have ended and be gone.
+void CalledFunction::Begin(Call& call) {
+  call.results.assign(plan_->fetch_names.size(), Tensor());
+  call.step = AcquireState(*call.caller);
+  StepState& step = *call.step;
+  step.StartNested(*call.caller, call.args, &call.results);
+  step.set_when_drained({&EndItem, &call, 0, step.root()});
+  const auto waits_for = [this] { return absl::StrCat("the call of function '", function_.name, "'"); };
+  call.cancel_token = call.caller->OnCancelOfWait(call.node, waits_for, [&call] { Cancel(call); });
+  if (plan_->num_async == 0) ExecuteStep(step);
+  else if (plan_->execution == Execution::kFrames) StartFrames(step);
+  else StartParallel(step);
+}
+
+// Cancelling calls within calls one within the other would take stack, so it is left to items.
+void CalledFunction::Cancel(Call& call) {
+  if (call.function->plan_->num_async == 0) return FailCall(call);
+  call.items.fetch_add(1, std::memory_order_relaxed);
+  call.caller->pool().SubmitFirst({&CancelItem, &call, 0, call.caller->root()});
+}
+
+void CalledFunction::FailCall(Call& call) { call.step->Fail(absl::CancelledError("the step that makes the call has ended")); }
+
+void CalledFunction::CancelItem(void* call, int64_t) {
+  auto* cancelled = static_cast<Call*>(call);
+  FailCall(*cancelled);
+  Leave(cancelled);
+}
+
+void CalledFunction::EndItem(void* call, int64_t) {
+  auto* ended = static_cast<Call*>(call);
+  ended->caller->RemoveOnCancel(ended->cancel_token);
+  Leave(ended);
+}
+
+void CalledFunction::Leave(Call* call) {
+  if (call->items.fetch_sub(1, std::memory_order_acq_rel) == 1) call->function->End(std::unique_ptr<Call>(call));
+}
+
+void CalledFunction::End(std::unique_ptr<Call> call) {
+  StepState& step = *call->step;
+  if (plan_->num_async > 0 && plan_->execution == Execution::kFrames) EndFrames(step);
+  step.EndNested();
+  absl::Status status = step.Finish();
+  ReleaseState(std::move(call->step));
+  if (status.ok()) {
+    status = CheckResults(call->results);
+  } else if (call->caller->call_depth() > 0) {
+    status.SetPayload(kInnerCall, absl::Cord());  // of a deep recursion the failing node and the first call are worth a mention
+  } else {
+    status.ErasePayload(kInnerCall);
+  }
+  call->done(std::move(status), std::move(call->results));
 }
 
 absl::Status CalledFunction::CheckResults(const std::vector<Tensor>& results) const {

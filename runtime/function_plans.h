@@ -1,5 +1,9 @@
 // What is behind `_Call` nodes: functions that run as wholes, each a plan of its own, executed within the caller's step.
 //
+// A call is an asynchronous node, and holds no thread while it waits: a function that makes calls or has other asynchronous nodes is
+// begun, ended and gone on with by items of the thread pool, so that calls within calls cost no stack and go depth first; any other runs
+// on the thread that calls it.
+//
 // A function calls others, or itself, through kernels that point back here, so plans are built one after the other until no
 // new function turns up. Threading: building is for one thread; afterwards everything is immutable but the idle step
 // states, which are locked. Ownership: the plan of the signature owns its FunctionPlans.
@@ -9,6 +13,7 @@
 #include <mutex>
 #include <vector>
 
+#include "absl/functional/any_invocable.h"
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -25,15 +30,26 @@ class CalledFunction {
   CalledFunction(FunctionRef function, Effects effects);
   ~CalledFunction();
 
-  // Executes the function on the calling thread within the step `caller`. ResourceExhausted if calls are nested too deep for
-  // the thread's stack, Internal if a result has no value.
-  absl::Status Run(StepState& caller, absl::Span<const Tensor> args, std::vector<Tensor>* results);
+  // Executes the function within the step `caller`; `done` comes exactly once, possibly before this returns. ResourceExhausted if calls
+  // are nested too deep, Internal if a result has no value.
+  using Done = absl::AnyInvocable<void(absl::Status, std::vector<Tensor>)>;
+  void Start(StepState& caller, int32_t node, std::vector<Tensor> args, Done done);
 
  private:
   friend class FunctionPlans;
+  struct Call;
+
   std::unique_ptr<StepState> AcquireState(StepState& caller);
   void ReleaseState(std::unique_ptr<StepState> state);
-  absl::Status RunStep(StepState& step, StepState& caller, absl::Span<const Tensor> args, std::vector<Tensor>* results);
+  absl::Status CheckDepth(const StepState& caller) const;
+  void Begin(Call& call);
+  static void BeginItem(void* call, int64_t);
+  static void Cancel(Call& call);
+  static void FailCall(Call& call);
+  static void CancelItem(void* call, int64_t);
+  static void EndItem(void* call, int64_t);
+  static void Leave(Call* call);
+  void End(std::unique_ptr<Call> call);
   absl::Status CheckResults(const std::vector<Tensor>& results) const;
 
   const FunctionRef function_;

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "absl/container/inlined_vector.h"
-#include "absl/strings/str_cat.h"
 #include "thalweg/runtime/step.h"
+#include "thalweg/runtime/step_report.h"
 #include "thalweg/runtime/transfer.h"
 #include "thalweg/runtime/tuning.h"
 
@@ -51,7 +51,7 @@ class ParallelExecution {
   }
 
   void Submit(int32_t segment) {
-    step_.pool().Submit({&RunItem, &step_, segment, &step_}, Cost(segment) >= kWorthWakingNanos);
+    step_.pool().Submit({&RunItem, &step_, segment, step_.root()}, Cost(segment) >= kWorthWakingNanos);
   }
 
   void ShareExpensive(ReadyList& ready) {
@@ -72,6 +72,7 @@ class ParallelExecution {
     }
     const uint64_t start = Recorder::Ticks();
     KernelContext context;
+    context.set_iteration_key(step_.first_key());
     for (int32_t n = segment.begin; n < segment.end && !step_.ShouldStop(plan_.nodes[n]); ++n) {
       absl::Status status = RunSync(plan_.nodes[n], n, context);
       if (!status.ok()) step_.Fail(std::move(status));
@@ -140,10 +141,12 @@ class ParallelExecution {
     async.start_ticks = Recorder::Ticks();
     async.last_use.resize(node.num_inputs);
     ComputeLastUse(node, async.last_use.data());
-    async.running.store(true, std::memory_order_relaxed);
+    async.pending.node = &node;
+    step_.BeginPending(&async.pending);
     Value* values = step_.values();
     async.context.Bind(node.info, &step_, values, plan_.input_slots.data() + node.first_input, values + node.first_output,
                        async.last_use.data(), nullptr);
+    async.context.set_iteration_key(step_.first_key());
     StepState* step = &step_;
     if (node.has_dereferences) {
       if (absl::Status status = ReadReferences(plan_, node, values); !status.ok()) return CompleteAsync(n, std::move(status));
@@ -164,18 +167,18 @@ class ParallelExecution {
   void CompleteAsync(int32_t n, absl::Status status) {
     const PlanNode& node = plan_.nodes[n];
     const int32_t segment = step_.async(node.aux).segment;
-    step_.async(node.aux).running.store(false, std::memory_order_relaxed);
+    step_.EndPending(&step_.async(node.aux).pending);
     if (status.ok()) status = CheckOutputs(node, step_.values());
     if (step_.recorder()) Record(n, step_.async(node.aux).start_ticks);
     if (status.ok()) ReleaseValues(node);
     else step_.Fail(DescribeFailure(status, node, plan_, step_.values()));
     // This thread may be a device's engine: it must not run segments itself (A53).
     ReadyList ready;
-    ThreadPool& pool = step_.pool();
+    const DrainSignal drained(step_);
     CollectReady(segment, &ready);
     for (int32_t s : ready) Submit(s);
     // After this the step may end and its state be gone.
-    if (step_.segments_left().fetch_sub(1, std::memory_order_seq_cst) == 1) pool.Notify();
+    if (step_.segments_left().fetch_sub(1, std::memory_order_seq_cst) == 1) drained.Send();
   }
 
   void CollectReady(int32_t index, ReadyList* ready) {
@@ -189,10 +192,10 @@ class ParallelExecution {
   }
 
   void FinishSegment(int32_t index, ReadyList* ready) {
-    ThreadPool& pool = step_.pool();
+    const DrainSignal drained(step_);
     CollectReady(index, ready);
     // With segments left in `ready` the count cannot reach zero here, so the state is still there for them.
-    if (step_.segments_left().fetch_sub(1, std::memory_order_seq_cst) == 1) pool.Notify();
+    if (step_.segments_left().fetch_sub(1, std::memory_order_seq_cst) == 1) drained.Send();
   }
 
   static constexpr float kNanosPerTickGuess = 0.4f;
@@ -202,31 +205,16 @@ class ParallelExecution {
   const SegmentGraph& graph_;
 };
 
-// Which asynchronous nodes have begun and not ended: what a step that makes no progress waits for.
-std::string WaitingNodes(StepState& step) {
-  constexpr int kMostNames = 5;
-  int waiting = 0;
-  std::string names;
-  for (const PlanNode& node : step.plan().nodes) {
-    const bool asynchronous = node.kind == NodeKind::kAsync || node.kind == NodeKind::kTransfer;
-    if (!asynchronous || !step.async(node.aux).running.load(std::memory_order_relaxed)) continue;
-    if (waiting++ < kMostNames) {
-      absl::StrAppend(&names, waiting > 1 ? ", '" : "'", node.info->name, "' (", node.info->schema->name, " on ",
-                      node.info->device->name().ToShortString(), ")");
-    }
-  }
-  if (waiting == 0) return "";
-  return absl::StrCat("; it waits for ", names, waiting > kMostNames ? absl::StrCat(" and ", waiting - kMostNames, " more") : "");
-}
-
 }  // namespace
 
+void StartParallel(StepState& step) { ParallelExecution(step).SubmitRoots(); }
+
 void ExecuteParallel(StepState& step) {
-  ParallelExecution(step).SubmitRoots();
+  StartParallel(step);
   ThreadPool& pool = step.pool();
   const auto done = [&] { return step.segments_left().load(std::memory_order_seq_cst) == 0; };
   if (pool.RunUntil(&step, done, step.deadline())) return;
-  step.Fail(absl::DeadlineExceededError(absl::StrCat("the step did not end within its time limit", WaitingNodes(step))));
+  step.Fail(TimeLimitError(step));
   pool.RunUntil(&step, done, std::chrono::steady_clock::time_point::max());
 }
 

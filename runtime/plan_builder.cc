@@ -9,6 +9,7 @@
 #include "thalweg/graph/cost.h"
 #include "thalweg/graph/internal_nodes.h"
 #include "thalweg/graph/lowering/lower_functions.h"
+#include "thalweg/runtime/completion_check.h"
 #include "thalweg/runtime/function_plans.h"
 #include "thalweg/runtime/node_lists.h"
 #include "thalweg/runtime/plan.h"
@@ -34,6 +35,16 @@ struct Draft {
   std::vector<Endpoint> inputs;  // data inputs, _Recv's being its _Send
   int num_outputs = 0;           // _Send has one here: what it hands on
   bool read_through = false;     // see FlowNode
+};
+
+// In the place of a node that can only fail.
+class FaultyKernel final : public Kernel {
+ public:
+  explicit FaultyKernel(absl::Status fault) : fault_(std::move(fault)) {}
+  absl::Status Compute(KernelContext&) override { return fault_; }
+
+ private:
+  const absl::Status fault_;
 };
 
 bool IsKeptByFrame(const Node& node) {
@@ -125,7 +136,12 @@ class PlanBuilder {
     draft.inputs.assign(node.data_inputs().begin(), node.data_inputs().end());
     draft.num_outputs = node.num_outputs();
     THALWEG_RETURN_IF_ERROR(MakeInfo(node, draft));
-    THALWEG_RETURN_IF_ERROR(SetKind(node, draft));
+    if (const auto fault = in_.compiled->faults.find(id); fault != in_.compiled->faults.end()) {
+      draft.kernel = std::make_shared<FaultyKernel>(fault->second);
+      draft.kind = NodeKind::kKernel;
+    } else {
+      THALWEG_RETURN_IF_ERROR(SetKind(node, draft));
+    }
     draft.nanos = EstimatedNanos(CostOf(*in_.compiled, id, *draft.info));
     drafts_.push_back(std::move(draft));
     return absl::OkStatus();
@@ -431,9 +447,7 @@ class PlanBuilder {
       plan_->execution = Execution::kFrames;
       for (NodeId id = 0; id < graph_.num_nodes(); ++id) order_.push_back(id);
       plan_->frame_plan = MakeFramePlan(flow_, order_);
-#ifndef NDEBUG
-      plan_->frame_plan.check_completion = true;
-#endif
+      plan_->frame_plan.check_completion = ChecksCompletion();
       plan_->frame_plan.one_thread = in_.threads == 1 && std::none_of(drafts_.begin(), drafts_.end(), IsAsync);
       for (NodeId id = 0; id < graph_.num_nodes(); ++id) {
         plan_->frame_plan.nodes[id].expensive = drafts_[id].nanos >= kExpensiveNodeNanos && !IsAsync(drafts_[id]);
@@ -917,6 +931,7 @@ std::shared_ptr<const TraceTables> Plan::trace_tables() const {
       }
       if (node.inserted_by != nullptr) out.inserted_by = node.inserted_by;
       out.loop = LoopName(compiled->control_flow.frames, compiled->control_flow.frame_of[graph_ids[n]]);
+      out.closes_loop = node.schema->role == OpRole::kNextIteration;
       out.control_flow = IsControlFlow(node.schema->role);
       const NodeCost cost = CostOf(*compiled, graph_ids[n], *infos[n]);
       out.flops = cost.flops;

@@ -8,17 +8,42 @@ namespace {
 // Room per thread where nodes run more than once; what a longer step does beyond it is counted, not kept.
 constexpr size_t kEventsOfLoops = 1 << 16;
 
-// The predecessor that ended last is the one that made a node ready.
-void SetLastArrivers(const Plan& plan, Trace* trace) {
-  std::vector<int64_t> end(plan.nodes.size(), -1);
-  for (const TraceEvent& e : trace->events) end[e.node] = e.end_nanos;
-  for (TraceEvent& e : trace->events) {
-    for (int32_t i = plan.predecessor_offsets[e.node]; i < plan.predecessor_offsets[e.node + 1]; ++i) {
-      const int32_t p = plan.predecessors[i];
-      if (e.last_arriver < 0 || end[p] > end[e.last_arriver]) e.last_arriver = p;
+// Who made the nodes ready that nobody recorded it for: of the predecessors the one that ended last, as far as they had run by then
+// (nodes of loops run many times). Events are in order of their start.
+class LastArrivers {
+ public:
+  explicit LastArrivers(const Plan& plan) : plan_(plan), end_(plan.nodes.size(), -1) {
+    if (plan.frames.empty()) return;
+    position_.resize(plan.graph_ids.size());
+    for (size_t i = 0; i < plan.graph_ids.size(); ++i) position_[plan.graph_ids[i]] = static_cast<int32_t>(i);
+  }
+
+  void SetAll(Trace* trace) {
+    for (TraceEvent& e : trace->events) {
+      if (e.last_arriver == Recorder::kDerived) e.last_arriver = Of(e.node);
+      end_[e.node] = e.end_nanos;
     }
   }
-}
+
+ private:
+  int32_t Of(int32_t node) const {
+    int32_t last = -1;
+    const auto look_at = [&](int32_t p) {
+      if (last < 0 || end_[p] > end_[last]) last = p;
+    };
+    for (int32_t i = plan_.predecessor_offsets[node]; i < plan_.predecessor_offsets[node + 1]; ++i) look_at(plan_.predecessors[i]);
+    if (plan_.nodes[node].kind != NodeKind::kMerge) return last;
+    const Graph& graph = plan_.compiled->graph;
+    for (const Endpoint input : graph.node(plan_.graph_ids[node]).inputs) {
+      if (HasRole(graph.node(input.node), OpRole::kNextIteration)) look_at(position_[input.node]);
+    }
+    return last;
+  }
+
+  const Plan& plan_;
+  std::vector<int64_t> end_;       // of the latest execution so far
+  std::vector<int32_t> position_;  // by graph id; of plans with control flow
+};
 
 }  // namespace
 
@@ -66,6 +91,7 @@ void Recorder::ToTrace(Trace* trace) {
     out.output_bytes = e.output_bytes;
     out.frame = e.frame;
     out.iteration = e.iteration;
+    out.last_arriver = e.last_arriver;
     out.end_nanos = static_cast<int64_t>(static_cast<double>(e.end - begin_ticks_) * nanos_per_tick);
     trace->events.push_back(out);
   };
@@ -82,7 +108,7 @@ void Recorder::ToTrace(Trace* trace) {
   if (!std::is_sorted(trace->events.begin(), trace->events.end(), starts_before)) {
     std::stable_sort(trace->events.begin(), trace->events.end(), starts_before);
   }
-  SetLastArrivers(plan_, trace);
+  LastArrivers(plan_).SetAll(trace);
 }
 
 }  // namespace thalweg

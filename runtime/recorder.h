@@ -51,7 +51,9 @@ class Recorder {
     int64_t output_bytes;
     int32_t frame = 0;
     int32_t iteration = 0;
+    int32_t last_arriver = kDerived;
   };
+  static constexpr int32_t kDerived = -2;  // found from the events when they are read out
   // `thread` as ThreadPool::CurrentThreadIndex() says; negative: not a compute thread.
   void Record(int thread, const Event& event) {
     if (thread < 0) {

@@ -2,6 +2,7 @@
 // skipped (A20, A21), and the values it would have read are let go.
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -20,6 +21,7 @@ class ReplayExecution {
   void Run() {
     flags_[0] = 1;
     state_.stack.clear();
+    state_.last_key = step_.first_key();
     BeginFrame(kRootFrame);
     while (!state_.stack.empty()) {
       StepState::Replay::Active& active = state_.stack.back();
@@ -75,22 +77,31 @@ class ReplayExecution {
 
   void BeginFrame(int32_t frame) {
     ClearFlags(replay_.frames[frame].exit_flags);
-    state_.iterations[frame] = 0;
-    state_.stack.push_back({frame, replay_.frames[frame].runs.begin, false});
+    SetIteration(frame, 0);
+    const uint64_t key = frame == kRootFrame ? step_.first_key() : ++state_.last_key;
+    state_.stack.push_back({frame, replay_.frames[frame].runs.begin, false, key});
+    context_.set_iteration_key(key);
+  }
+
+  // Reports about running steps read it from other threads.
+  void SetIteration(int32_t frame, int64_t number) {
+    std::atomic_ref<int64_t>(state_.iterations[frame]).store(number, std::memory_order_relaxed);
   }
 
   // A42: an iteration begins if a NextIteration had a value for it.
   bool BeginNextIteration(const ReplayFrame& frame, StepState::Replay::Active* active) {
     if (state_.iterations[active->frame] == 0) ClearFlags(frame.entry_flags);
     if (!active->next_is_live) return false;
-    ++state_.iterations[active->frame];
-    *active = {active->frame, frame.runs.begin, false};
+    SetIteration(active->frame, state_.iterations[active->frame] + 1);
+    *active = {active->frame, frame.runs.begin, false, ++state_.last_key};
+    context_.set_iteration_key(active->key);
     return true;
   }
 
   void EndFrame(const ReplayFrame& frame) {
     ClearSlots(frame.invariants);
     state_.stack.pop_back();
+    if (!state_.stack.empty()) context_.set_iteration_key(state_.stack.back().key);
   }
 
   // False if the step must end.

@@ -10,6 +10,7 @@ void Run(StepState& step) {
   const Plan& plan = step.plan();
   Value* values = step.values();
   KernelContext context;
+  context.set_iteration_key(step.first_key());
   const PlanNode* const begin = plan.nodes.data();
   const PlanNode* const end = begin + plan.nodes.size();
   for (const PlanNode* node = begin; node != end; ++node) {

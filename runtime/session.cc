@@ -107,6 +107,8 @@ class SessionImpl final : public Session {
   absl::StatusOr<TensorInfo> Describe(absl::string_view tensor) const override;
   absl::StatusOr<std::string> PlacementSummary(const std::vector<std::string>& fetches) override;
 
+  std::string DescribeSteps() const override { return core_->DescribeSteps(); }
+
   int64_t peak_memory_bytes() const override { return core_->budget().peak(); }
 
   absl::Status Close() override {

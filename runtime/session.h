@@ -130,6 +130,10 @@ class THALWEG_EXPORT Session {
   // A table of every node's device and why, one line per (device, op, reason); and for one node the full record.
   virtual absl::StatusOr<std::string> PlacementSummary(const std::vector<std::string>& fetches = {}) = 0;
 
+  // What every running step is doing, in lines of text: which kernel each thread runs, which nodes wait for what, frames and iterations,
+  // devices, how long it has been running. From any thread, also while steps run; disturbs none of them. "" if no step runs.
+  virtual std::string DescribeSteps() const = 0;
+
   // Peak bytes that the session's allocators held.
   virtual int64_t peak_memory_bytes() const = 0;
   // Cancels running steps, waits for them, frees the session's resources. Later calls fail with Cancelled. Idempotent.

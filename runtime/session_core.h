@@ -2,9 +2,11 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
@@ -30,6 +32,8 @@ class SessionCore {
   // Cancelled once the session is closed. A registered step is cancelled by Close and waited for.
   absl::Status Register(StepState* step);
   void Unregister(StepState* step);
+  // A few lines about each registered step.
+  std::string DescribeSteps();
   bool closed() const { return closed_.load(std::memory_order_acquire); }
   void Close();
 
@@ -38,6 +42,9 @@ class SessionCore {
   ThreadPool pool_;
   std::vector<std::shared_ptr<Device>> devices_;
   SessionResources resources_;
+  // Of one moment, to turn ticks into time.
+  const std::chrono::steady_clock::time_point made_time_ = std::chrono::steady_clock::now();
+  const uint64_t made_ticks_ = Recorder::Ticks();
   std::atomic<bool> closed_{false};
   std::mutex mutex_;
   std::condition_variable idle_;

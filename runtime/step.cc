@@ -1,8 +1,10 @@
 #include "thalweg/runtime/step.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "thalweg/runtime/step_report.h"
 
 namespace thalweg {
 namespace {
@@ -13,6 +15,9 @@ int64_t NextStepId() {
 }
 
 constexpr size_t kMaxShapesInMessage = 8;
+
+// The keys of the iterations of one call.
+constexpr int kIterationKeyBits = 40;
 
 absl::Status HasNoValue() {
   return absl::FailedPreconditionError("a variable was read before it was initialised; run its initialiser first");
@@ -27,7 +32,9 @@ StepState::StepState(const Plan& plan, const StepEnvironment& environment)
     : plan_(plan),
       environment_(environment),
       values_(std::make_unique<Value[]>(plan.execution == Execution::kFrames ? 0 : plan.num_slots)),
-      async_(plan.execution == Execution::kFrames ? 0 : plan.num_async) {
+      async_(plan.execution == Execution::kFrames ? 0 : plan.num_async),
+      one_thread_(plan.execution == Execution::kSequential || plan.execution == Execution::kReplay || plan.frame_plan.one_thread),
+      running_(std::make_unique<RunningKernel[]>(environment.pool->threads())) {
   for (size_t i = 0; i < plan.constants.size(); ++i) values_[i].tensor = plan.constants[i];
   if (plan.execution == Execution::kFrames) frame_table_ = std::make_unique<FrameTable>(plan);
   if (plan.execution == Execution::kReplay) {
@@ -48,9 +55,15 @@ void StepState::Start(absl::Span<const Tensor> feeds, std::vector<Tensor>* resul
   deadline_ = deadline;
   has_deadline_ = deadline != std::chrono::steady_clock::time_point::max();
   step_id_ = NextStepId();
+  start_ticks_ = Recorder::Ticks();
+  running_[0].node.store(nullptr, std::memory_order_relaxed);
   dead_reasons_.clear();
   caller_ = nullptr;
+  root_ = this;
   call_depth_ = 0;
+  first_key_ = 0;
+  calls_made_.store(0, std::memory_order_relaxed);
+  when_drained_ = {};
   stopping_.store(false, std::memory_order_relaxed);
   next_clock_ticks_.store(0, std::memory_order_relaxed);
   if (plan_.execution != Execution::kSegments) return;
@@ -63,8 +76,69 @@ void StepState::Start(absl::Span<const Tensor> feeds, std::vector<Tensor>* resul
 void StepState::StartNested(StepState& caller, absl::Span<const Tensor> feeds, std::vector<Tensor>* results) {
   Start(feeds, results, caller.deadline_, nullptr);
   caller_ = &caller;
+  root_ = caller.root_;
   call_depth_ = caller.call_depth_ + 1;
   step_id_ = caller.step_id_;
+  first_key_ = (root_->calls_made_.fetch_add(1, std::memory_order_relaxed) + 1) << kIterationKeyBits;
+  std::lock_guard<std::mutex> lock(root_->report_mutex_);
+  root_->calls_.insert(this);
+}
+
+void StepState::EndNested() {
+  std::lock_guard<std::mutex> lock(root_->report_mutex_);
+  root_->calls_.erase(this);
+}
+
+void StepState::BeginPending(const PendingNode* pending) {
+  std::lock_guard<std::mutex> lock(report_mutex_);
+  pending_nodes_.insert(pending);
+}
+
+void StepState::EndPending(const PendingNode* pending) {
+  std::lock_guard<std::mutex> lock(report_mutex_);
+  pending_nodes_.erase(pending);
+}
+
+std::vector<StepState::PendingFact> StepState::PendingFacts() {
+  std::vector<PendingFact> facts;
+  {
+    std::lock_guard<std::mutex> lock(report_mutex_);
+    for (const PendingNode* p : pending_nodes_) facts.push_back({p->node, p->frame, p->iteration, ""});
+  }
+  std::sort(facts.begin(), facts.end(), [](const PendingFact& a, const PendingFact& b) {
+    return a.iteration != b.iteration ? a.iteration < b.iteration : a.node < b.node;
+  });
+  std::lock_guard<std::mutex> lock(mutex_);
+  for (auto& [token, callback] : callbacks_) {
+    if (callback.waits_for == nullptr) continue;
+    for (PendingFact& fact : facts) {
+      if (fact.node->info->id == callback.node && fact.waits_for.empty()) {
+        fact.waits_for = callback.waits_for();
+        break;
+      }
+    }
+  }
+  return facts;
+}
+
+std::vector<StepState::RunningFact> StepState::RunningFacts() const {
+  std::vector<RunningFact> facts;
+  for (int t = 0; t < environment_.pool->threads(); ++t) {
+    const PlanNode* node = running_[t].node.load(std::memory_order_relaxed);
+    if (node != nullptr) facts.push_back({t, node, running_[t].key.load(std::memory_order_relaxed)});
+  }
+  return facts;
+}
+
+size_t StepState::LookAtCalls(size_t limit, absl::FunctionRef<void(StepState&)> look) {
+  std::lock_guard<std::mutex> lock(report_mutex_);
+  std::vector<StepState*> calls(calls_.begin(), calls_.end());
+  const size_t seen = std::min(limit, calls.size());
+  std::partial_sort(calls.begin(), calls.begin() + static_cast<ptrdiff_t>(seen), calls.end(), [](const StepState* a, const StepState* b) {
+    return a->call_depth_ != b->call_depth_ ? a->call_depth_ > b->call_depth_ : a->start_ticks_ < b->start_ticks_;
+  });
+  for (size_t i = 0; i < seen; ++i) look(*calls[i]);
+  return calls.size();
 }
 
 absl::Status StepState::Finish() {
@@ -102,7 +176,7 @@ std::string StepState::DeadReason(int32_t fetch) const {
 }
 
 void StepState::Fail(absl::Status status) {
-  std::map<uint64_t, absl::AnyInvocable<void()>> callbacks;
+  std::map<uint64_t, CancelCallback> callbacks;
   {
     std::lock_guard<std::mutex> lock(mutex_);
     if (!status_.ok()) return;
@@ -112,7 +186,7 @@ void StepState::Fail(absl::Status status) {
     running_callbacks_ = true;
     callback_thread_ = std::this_thread::get_id();
   }
-  for (auto& [token, callback] : callbacks) callback();
+  for (auto& [token, callback] : callbacks) callback.run();
   {
     std::lock_guard<std::mutex> lock(mutex_);
     running_callbacks_ = false;
@@ -127,8 +201,10 @@ bool StepState::PastDeadline(const PlanNode& next) {
     next_clock_ticks_.store(ticks + kTicksBetweenClocks, std::memory_order_relaxed);
     return false;
   }
+  const std::string waits = DescribeWaits(*this, kMostWaitsInMessage);
   Fail(absl::DeadlineExceededError(absl::StrCat("the step did not end within its time limit; node '", next.info->name, "' (",
-                                                next.info->schema->name, ") was next")));
+                                                next.info->schema->name, ") was next", DescribePlace(*this, next),
+                                                waits.empty() ? "" : "; ", waits)));
   return true;
 }
 
@@ -139,11 +215,11 @@ absl::string_view StepState::step_container() const {
   return container_;
 }
 
-uint64_t StepState::OnCancel(absl::AnyInvocable<void()> fn) {
+uint64_t StepState::OnCancelOfWait(int32_t node, WaitsFor waits_for, absl::AnyInvocable<void()> fn) {
   {
     std::lock_guard<std::mutex> lock(mutex_);
     if (!stopping_.load(std::memory_order_relaxed)) {
-      callbacks_.emplace(next_token_, std::move(fn));
+      callbacks_.emplace(next_token_, CancelCallback{std::move(fn), node, std::move(waits_for)});
       return next_token_++;
     }
   }

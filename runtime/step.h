@@ -2,6 +2,7 @@
 //
 // Threading: `values` follow the plan's order (a slot is written by its producer before readers are released); the status,
 // cancellation callbacks and foreign trace events are locked; counters are atomic. One StepState serves one step at a time.
+// What runs and what waits can be asked from any thread while the step runs (runtime/step_report.h).
 #pragma once
 
 #include <atomic>
@@ -15,6 +16,8 @@
 #include <thread>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "thalweg/ops/kernel.h"
@@ -34,6 +37,13 @@ struct StepEnvironment {
   Allocator* host_allocator = nullptr;
 };
 
+// An asynchronous node that has begun and not ended.
+struct PendingNode {
+  const PlanNode* node = nullptr;
+  int32_t frame = 0;
+  int64_t iteration = 0;
+};
+
 class StepState final : public StepServices {
  public:
   // `plan` and what `environment` points at must outlive the state.
@@ -43,8 +53,9 @@ class StepState final : public StepServices {
   void Start(absl::Span<const Tensor> feeds, std::vector<Tensor>* results, std::chrono::steady_clock::time_point deadline,
              Recorder* recorder);
   // The same for a call that is part of the step `caller`: its identity, container and time limit hold here too. Not recorded:
-  // a trace shows the call as one node.
+  // a trace shows the call as one node. Ended by EndNested before Finish.
   void StartNested(StepState& caller, absl::Span<const Tensor> feeds, std::vector<Tensor>* results);
+  void EndNested();
   // After all nodes have drained: clears what an aborted step left behind, empties the step's container, returns the status.
   absl::Status Finish();
 
@@ -53,6 +64,14 @@ class StepState final : public StepServices {
   const StepEnvironment& environment() const { return environment_; }
   // How many calls this step is within.
   int call_depth() const { return call_depth_; }
+  // The step that all calls around this one belong to; this one, if it is no call. Owns the work items of all of them.
+  StepState* root() { return root_; }
+  // KernelContext::iteration_key outside loops; those of loops count on from it. Each call has a range of its own.
+  uint64_t first_key() const { return first_key_; }
+  // Submitted when the last node is done, in place of waking the thread that waits for the step. Set for calls only, which
+  // nobody waits for.
+  const WorkItem& when_drained() const { return when_drained_; }
+  void set_when_drained(const WorkItem& item) { when_drained_ = item; }
   Value* values() { return values_.get(); }
   absl::Span<const Tensor> feeds() const { return feeds_; }
   std::vector<Tensor>& results() { return *results_; }
@@ -76,7 +95,7 @@ class StepState final : public StepServices {
     std::vector<uint8_t> last_use;
     int32_t segment = -1;
     uint64_t start_ticks = 0;
-    std::atomic<bool> running{false};  // begun and not ended; for messages
+    PendingNode pending;
   };
   AsyncExecution& async(int32_t index) { return async_[index]; }
 
@@ -86,16 +105,55 @@ class StepState final : public StepServices {
       int32_t frame;
       int32_t run;            // the next one
       bool next_is_live;      // a NextIteration of this iteration had a value
+      uint64_t key;           // of the present iteration (KernelContext::iteration_key)
     };
     std::vector<uint8_t> flags;       // by guard; [0] is always set
     std::vector<int64_t> iterations;  // by frame: number of the present or last iteration
     std::vector<Active> stack;        // from the root to the frame that runs
+    uint64_t last_key = 0;
   };
   Replay& replay() { return replay_; }
 
   // Of the frame executor: nodes that are ready or running.
   FrameTable& frame_table() { return *frame_table_; }
   std::atomic<int64_t>& in_flight() { return in_flight_; }
+
+  // ---- For reports about running steps. All thread-safe.
+
+  // An asynchronous node has begun; `pending` stays where it is until it ends.
+  void BeginPending(const PendingNode* pending);
+  void EndPending(const PendingNode* pending);
+  // What a compute thread is busy with: a kernel, from Enter to Leave. A plan for one thread is hardly ever between two kernels for long,
+  // so there leaving is not recorded.
+  void EnterKernel(const PlanNode& node, uint64_t iteration_key) {
+    RunningKernel* const running = one_thread_ ? &running_[0] : RunningHere();
+    if (running == nullptr) return;
+    running->key.store(iteration_key, std::memory_order_relaxed);
+    running->node.store(&node, std::memory_order_relaxed);
+  }
+  void LeaveKernel() {
+    if (one_thread_) return;
+    if (RunningKernel* running = RunningHere()) running->node.store(nullptr, std::memory_order_relaxed);
+  }
+  struct PendingFact {
+    const PlanNode* node = nullptr;
+    int32_t frame = 0;
+    int64_t iteration = 0;
+    std::string waits_for;  // "" if the kernel does not say
+  };
+  std::vector<PendingFact> PendingFacts();
+  struct RunningFact {
+    int thread = 0;
+    const PlanNode* node = nullptr;
+    uint64_t key = 0;
+  };
+  std::vector<RunningFact> RunningFacts() const;
+  // Looks at the calls that are under way in this step (not those within them), the deepest ones first, at most `limit`. They stay
+  // while `look` runs, which must not end or make calls. Returns how many there are in all.
+  size_t LookAtCalls(size_t limit, absl::FunctionRef<void(StepState&)> look);
+  uint64_t start_ticks() const { return start_ticks_; }
+  // Of a plan for replay: the number of the present or last iteration of a frame.
+  int64_t ReplayIteration(int32_t frame) { return std::atomic_ref<int64_t>(replay_.iterations[frame]).load(std::memory_order_relaxed); }
 
   // Why a fetch has no value, for the message of the step. Thread-safe.
   void SetDeadReason(int32_t fetch, std::string reason);
@@ -104,7 +162,8 @@ class StepState final : public StepServices {
   // StepServices.
   int64_t step_id() const override { return step_id_; }
   bool cancelled() const override { return stopping_.load(std::memory_order_relaxed); }
-  uint64_t OnCancel(absl::AnyInvocable<void()> fn) override;
+  uint64_t OnCancel(absl::AnyInvocable<void()> fn) override { return OnCancelOfWait(-1, nullptr, std::move(fn)); }
+  uint64_t OnCancelOfWait(int32_t node, WaitsFor waits_for, absl::AnyInvocable<void()> fn) override;
   void RemoveOnCancel(uint64_t token) override;
   ResourceManager& resources() override { return *environment_.resources; }
   absl::string_view step_container() const override;
@@ -115,6 +174,20 @@ class StepState final : public StepServices {
   }
 
  private:
+  struct CancelCallback {
+    absl::AnyInvocable<void()> run;
+    int32_t node = -1;   // whose wait it ends
+    WaitsFor waits_for;  // may be null
+  };
+  struct alignas(64) RunningKernel {
+    std::atomic<const PlanNode*> node{nullptr};
+    std::atomic<uint64_t> key{0};
+  };
+
+  RunningKernel* RunningHere() {
+    const int thread = ThreadPool::CurrentThreadIndex();
+    return thread < 0 ? nullptr : &running_[thread];
+  }
   bool PastDeadline(const PlanNode& next);
   void ClearReplayedValues();
 
@@ -134,6 +207,11 @@ class StepState final : public StepServices {
   Recorder* recorder_ = nullptr;
   int64_t step_id_ = 0;
   StepState* caller_ = nullptr;
+  StepState* root_ = this;
+  uint64_t first_key_ = 0;
+  std::atomic<uint64_t> calls_made_{0};  // of the root
+  uint64_t start_ticks_ = 0;
+  WorkItem when_drained_;
   int call_depth_ = 0;
   std::chrono::steady_clock::time_point deadline_;
   bool has_deadline_ = false;
@@ -144,11 +222,32 @@ class StepState final : public StepServices {
   mutable std::string container_;                             // guarded by mutex_; "" until somebody asks
   absl::Status status_;                                       // guarded by mutex_
   std::map<int32_t, std::string> dead_reasons_;               // guarded by mutex_
-  std::map<uint64_t, absl::AnyInvocable<void()>> callbacks_;  // guarded by mutex_
+  std::map<uint64_t, CancelCallback> callbacks_;              // guarded by mutex_
   uint64_t next_token_ = 1;                                   // guarded by mutex_
   bool running_callbacks_ = false;                            // guarded by mutex_
   std::thread::id callback_thread_;                           // guarded by mutex_
   std::condition_variable callbacks_done_;
+
+  const bool one_thread_;                     // the plan is for one
+  std::unique_ptr<RunningKernel[]> running_;  // by thread
+  std::mutex report_mutex_;                   // never held together with another but mutex_ of a call (LookAtCalls) or of this step
+  absl::flat_hash_set<const PendingNode*> pending_nodes_;  // guarded by report_mutex_
+  absl::flat_hash_set<StepState*> calls_;                  // guarded by report_mutex_; of the root
+};
+
+// What is the same for all executors when the last node of a step has been counted, after which the state may be gone: wakes the
+// thread that waits for the step, or submits what ends the call. Made before counting.
+class DrainSignal {
+ public:
+  explicit DrainSignal(StepState& step) : pool_(step.pool()), item_(step.when_drained()) {}
+  void Send() const {
+    if (item_.run != nullptr) pool_.SubmitFirst(item_);
+    else pool_.Notify();
+  }
+
+ private:
+  ThreadPool& pool_;
+  const WorkItem item_;
 };
 
 // Executes the plan of `step` on the calling thread and, where the plan says so, on the pool. Returns when every node has
@@ -160,6 +259,12 @@ void ExecuteFrames(StepState& step);
 
 // The one of them that the plan is made for.
 void ExecuteStep(StepState& step);
+
+// A call with asynchronous nodes: Start... begins it on the calling thread and returns without waiting; when_drained comes when every
+// node has completed or been dropped, and EndFrames then does the rest. Of kSegments and kFrames.
+void StartParallel(StepState& step);
+void StartFrames(StepState& step);
+void EndFrames(StepState& step);
 
 // Shared by the executors: runs one synchronous node that is no control flow, on the `values` of its iteration. `last_use` has
 // one entry per input.
@@ -194,7 +299,9 @@ absl::Status DescribeFailure(const absl::Status& status, const PlanNode& node, c
 inline absl::Status RunKernel(StepState& step, const PlanNode& node, Value* values, const uint8_t* last_use, KernelContext& context) {
   const Plan& plan = step.plan();
   context.Bind(node.info, &step, values, plan.input_slots.data() + node.first_input, values + node.first_output, last_use, nullptr);
+  step.EnterKernel(node, context.iteration_key());
   absl::Status status = node.kernel->Compute(context);
+  step.LeaveKernel();
   if (status.ok()) status = CheckOutputs(node, values);
   if (__builtin_expect(!status.ok(), 0)) return DescribeFailure(status, node, plan, values);
   return status;

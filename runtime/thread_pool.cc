@@ -75,6 +75,19 @@ void ThreadPool::Submit(const WorkItem& item, bool worth_waking) {
     queue_.push_back(item);
     queued_.fetch_add(1, std::memory_order_seq_cst);
   }
+  WakeForItem(worth_waking);
+}
+
+void ThreadPool::SubmitFirst(const WorkItem& item) {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    queue_.push_front(item);
+    queued_.fetch_add(1, std::memory_order_seq_cst);
+  }
+  WakeForItem(/*worth_waking=*/true);
+}
+
+void ThreadPool::WakeForItem(bool worth_waking) {
   if (arena_ && worth_waking && spinning_workers_.load(std::memory_order_relaxed) < queued_.load(std::memory_order_relaxed) &&
       ClaimWorker()) {
     arena_->arena.enqueue([this] { WorkerLoop(); });

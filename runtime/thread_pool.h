@@ -39,6 +39,9 @@ class ThreadPool {
   // Appends an item. A sleeping worker is woken only if `worth_waking`; spinning workers and waiting owners see it anyway.
   void Submit(const WorkItem& item, bool worth_waking);
 
+  // Puts an item before all others, worth waking for. Depth first: calls within calls then hold as few of them alive as they can.
+  void SubmitFirst(const WorkItem& item);
+
   // Runs items of `owner` on the calling thread until `done` returns true or the deadline passes (time_point::max(): none).
   // `done` must become true by an action that calls Notify() afterwards. Returns the last value of done().
   bool RunUntil(const void* owner, absl::FunctionRef<bool()> done, std::chrono::steady_clock::time_point deadline);
@@ -58,6 +61,7 @@ class ThreadPool {
   friend class ScopedComputeThread;
 
   bool TryPop(const void* owner, WorkItem* item);
+  void WakeForItem(bool worth_waking);
   void WorkerLoop();
   bool ClaimWorker();
 

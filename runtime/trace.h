@@ -43,6 +43,7 @@ struct TraceNode {
   double flops = 0;
   double bytes = 0;
   std::string loop;                    // the frame it runs in, "outer > inner"; "" outside loops
+  bool closes_loop = false;            // NextIteration: runs once for every time that its loop goes round
   bool control_flow = false;           // Switch, Merge, Enter, ...: what a loop costs beside its work
 };
 

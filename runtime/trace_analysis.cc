@@ -9,8 +9,9 @@ namespace {
 
 bool IsTransfer(const Trace& trace, int32_t node) { return trace.tables->nodes[node].transfer >= 0; }
 
-// Finds the execution that made another one ready. A node of a loop runs many times: the one that counts is the last
-// that ended before the reader began.
+// Finds the execution that made another one ready. A node of a loop runs many times, some side by side: of those that ended before the
+// reader began, the one that counts is that of the reader's iteration (of the one before for what closes the loop), if they are in one
+// frame, else the last.
 class Arrivals {
  public:
   explicit Arrivals(const Trace& trace) : trace_(trace), by_node_(trace.tables->nodes.size()) {
@@ -26,10 +27,19 @@ class Arrivals {
     const std::vector<int32_t>& events = by_node_[event.last_arriver];
     const auto after = std::upper_bound(events.begin(), events.end(), event.start_nanos,
                                         [&](int64_t start, int32_t e) { return start < EndOf(e); });
-    return after == events.begin() ? -1 : *(after - 1);
+    if (after == events.begin()) return -1;
+    int32_t of_iteration_before = -1;
+    for (auto it = after; it != events.begin() && after - it < kMostSideBySide; --it) {
+      const TraceEvent& candidate = trace_.events[*(it - 1)];
+      if (candidate.frame != event.frame) break;
+      if (candidate.iteration == event.iteration) return *(it - 1);
+      if (candidate.iteration + 1 == event.iteration && of_iteration_before < 0) of_iteration_before = *(it - 1);
+    }
+    return of_iteration_before >= 0 ? of_iteration_before : *(after - 1);
   }
 
  private:
+  static constexpr ptrdiff_t kMostSideBySide = 64;
   int64_t EndOf(int32_t event) const { return trace_.events[event].end_nanos; }
 
   const Trace& trace_;

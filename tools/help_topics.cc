@@ -94,6 +94,19 @@ lists      1,2,8 or first:last:step as in 1:8:2
 in JSON    always nanoseconds (_ns) and bytes (_bytes)
 )";
 
+constexpr char kSignals[] = R"(SIGUSR1 while run, bench or profile runs steps prints to stderr what they are doing, and does not disturb them:
+
+  kill -USR1 $(pidof thalweg)
+
+  step 1, running for 12.005 s, of 8 nodes, for 'out:0'
+    thread 0 runs 'while/MatMul' (MatMul on CPU:0) in iteration 17 of frame 'while/'
+    'dequeue' (QueueDequeueV2 on CPU:0) waits for 1 of 1 elements of queue 'q' (it holds 0 of 32, is open; ...)
+    'out' waits for 'dequeue'
+
+The same is in the message of a step that --timeout ends. A step of conditionals or loops on one thread names the iterations of its
+frames. SIGINT (Ctrl-C) and SIGTERM cancel the step: exit code 130; a second one ends the program at once.
+)";
+
 // Element types with their short names, from the one table that knows them.
 std::string DTypeTopic() {
   std::string text = "name                 short    also\n";
@@ -124,6 +137,7 @@ const std::vector<HelpTopic>& HelpTopics() {
       {"dtypes", "element types and their short names", DTypeTopic()},
       {"config-files", "repeating a call with --config", kConfigFiles},
       {"units", "times, amounts of memory, shapes, lists", kUnits},
+      {"signals", "what a running step does; ending it", kSignals},
       {"exit-codes", "what the exit codes mean", kExitCodes},
   };
   return *topics;

@@ -1,9 +1,12 @@
 #include "thalweg/tools/interrupt.h"
 
 #include <csignal>
+#include <cstdio>
 #include <ctime>
 #include <pthread.h>
 #include <unistd.h>
+
+#include <string>
 
 #include "thalweg/runtime/session.h"
 #include "thalweg/tools/exit_codes.h"
@@ -19,6 +22,7 @@ sigset_t WatchedSignals() {
   sigemptyset(&set);
   sigaddset(&set, SIGINT);
   sigaddset(&set, SIGTERM);
+  sigaddset(&set, SIGUSR1);
   sigaddset(&set, kWake);
   return set;
 }
@@ -39,9 +43,10 @@ InterruptGuard::~InterruptGuard() {
   pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
 }
 
-void InterruptGuard::Watch(Cancellation* step) {
+void InterruptGuard::Watch(Cancellation* step, const Session* session) {
   std::lock_guard<std::mutex> lock(mutex_);
   step_ = step;
+  session_ = session;
   if (step_ != nullptr && interrupted_) step_->Cancel();
 }
 
@@ -49,10 +54,21 @@ void InterruptGuard::WaitForSignals() {
   const sigset_t set = WatchedSignals();
   for (int signal = 0; !stop_;) {
     if (sigwait(&set, &signal) != 0 || signal == kWake) continue;
+    if (signal == SIGUSR1) {
+      PrintSteps();
+      continue;
+    }
     if (interrupted_.exchange(true)) _exit(kExitInterrupted);
     std::lock_guard<std::mutex> lock(mutex_);
     if (step_ != nullptr) step_->Cancel();
   }
+}
+
+void InterruptGuard::PrintSteps() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  const std::string steps = session_ == nullptr ? "" : session_->DescribeSteps();
+  std::fputs(steps.empty() ? "no step is running\n" : steps.c_str(), stderr);
+  std::fflush(stderr);
 }
 
 }  // namespace thalweg::tools

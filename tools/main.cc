@@ -1,4 +1,5 @@
 // thalweg VERB FILE... [flags]
+#include <csignal>
 #include <cstdio>
 #include <optional>
 #include <string>
@@ -54,5 +55,7 @@ int Main(std::vector<std::string> arguments) {
 }  // namespace thalweg::tools
 
 int main(int argc, char** argv) {
+  // Asks what running steps do (tools/interrupt.h); where none run yet, or any more, there is nothing to say, and no reason to end.
+  std::signal(SIGUSR1, SIG_IGN);
   return thalweg::tools::Main(std::vector<std::string>(argv + (argc > 0), argv + argc));
 }

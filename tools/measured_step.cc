@@ -87,7 +87,7 @@ OpenedStep OpenMeasuredStep(Console& console, MeasuredStep* step) {
 }
 
 PreparedStep PrepareStep(const MeasuredStep& step, const GraphView& view, int64_t threads, absl::string_view verb,
-                         Cancellation* cancellation) {
+                         InterruptGuard& interrupts, Cancellation* cancellation) {
   PreparedStep prepared;
   SessionOptions options = step.session;
   options.threads = static_cast<int>(threads);
@@ -96,6 +96,7 @@ PreparedStep PrepareStep(const MeasuredStep& step, const GraphView& view, int64_
   if (opened.session == nullptr) return prepared;
   prepared.session = std::move(opened.session);
   prepared.load_nanos = opened.load_nanos;
+  prepared.watch = std::make_unique<ScopedWatch>(interrupts, cancellation, prepared.session.get());
   if (absl::Status status = Prepare(step, view, cancellation, &prepared); !status.ok()) {
     prepared.failure = StepFailure(step, verb, status);
   }

@@ -12,6 +12,7 @@
 #include "thalweg/tools/command_line.h"
 #include "thalweg/tools/graph_view.h"
 #include "thalweg/tools/input_spec.h"
+#include "thalweg/tools/interrupt.h"
 #include "thalweg/tools/report.h"
 
 namespace thalweg::tools {
@@ -45,10 +46,12 @@ struct PreparedStep {
   int64_t load_nanos = 0;
   int64_t first_run_nanos = 0;      // beyond preparing, which Callable::info() has
   Failure failure;
+  std::unique_ptr<ScopedWatch> watch;  // as long as the session may run steps
 };
-// Loads, compiles and runs once with `threads` threads. `verb` is for advice after a failure; `cancellation` ends the run.
+// Loads, compiles and runs once with `threads` threads. `verb` is for advice after a failure; an interrupt uses `cancellation`, on this
+// run and on those that the caller passes it to.
 PreparedStep PrepareStep(const MeasuredStep& step, const GraphView& view, int64_t threads, absl::string_view verb,
-                         Cancellation* cancellation);
+                         InterruptGuard& interrupts, Cancellation* cancellation);
 
 // The number of compute threads that `asked` (0: one per core) comes to.
 int64_t ThreadsOf(int64_t asked);

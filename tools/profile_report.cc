@@ -73,7 +73,8 @@ struct Totals {
   double nanos = 0, critical_nanos = 0, calls = 0, flops = 0, bytes = 0;
   int nodes = 0;
   double control_nanos = 0;  // of Switch, Merge, Enter, ...
-  double most_calls = 0;     // of one node: the iterations of a loop
+  double most_calls = 0;     // of one node
+  double rounds = 0;         // of a loop: how often one of its NextIterations ran; the nodes before the condition run once more
 
   void Add(const NodeProfile& node, const TraceNode& info) {
     const auto times = static_cast<double>(node.calls);
@@ -84,6 +85,7 @@ struct Totals {
     bytes += times * info.bytes;
     if (info.control_flow) control_nanos += static_cast<double>(node.busy_nanos);
     most_calls = std::max(most_calls, times);
+    if (info.closes_loop) rounds = std::max(rounds, times);
     ++nodes;
   }
 };
@@ -140,7 +142,7 @@ class TextReport {
                     FormatNanos(static_cast<double>(Quantile(result_.untraced_nanos, 0.95))), " (p95)   totals close: ",
                     closes ? "yes" : "NO, do not trust the figures", " (", Percent(result_.Closure()),
                     ")   profiler overhead ", Percent(result_.Overhead()), "\n");
-    if (profile_.dropped_events() > 0) absl::StrAppend(&text_, Plural(profile_.dropped_events(), "event"), " dropped\n");
+    if (profile_.dropped_events() > 0) absl::StrAppend(&text_, Plural(profile_.dropped_events(), "event"), " dropped: calls and iterations are more than the tables show\n");
   }
 
   std::string KeyOf(ProfileView view, size_t n) const {
@@ -177,8 +179,10 @@ class TextReport {
 
   std::vector<std::string> Row(ProfileView view, const std::string& key, const Totals& t) const {
     if (view == ProfileView::kLoop) {
+      // A loop that ended before its first round, or a frame that goes round no further than once: its nodes tell.
+      const double iterations = t.rounds > 0 ? t.rounds : t.most_calls;
       return {Ellipsis(key, 60), PerStep(t.nanos), Percent(t.nanos / StepNanos()), PerStep(t.critical_nanos),
-              absl::StrFormat("%.4g", t.most_calls / steps_), FormatNanos(t.nanos / std::max(1.0, t.most_calls)),
+              absl::StrFormat("%.4g", iterations / steps_), FormatNanos(t.nanos / std::max(1.0, iterations)),
               Percent(t.control_nanos / std::max(1.0, t.nanos)), FormatCount(t.nodes)};
     }
     const auto rate = [&](double amount) { return amount > 0 && t.nanos > 0 ? absl::StrFormat("%.1f", amount / t.nanos) : "-"; };

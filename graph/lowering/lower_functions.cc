@@ -53,6 +53,7 @@ struct Site {
   Effects effects = Effects::kAllStateful;
   bool whole = true;        // behaves as one node: starts and ends with all of its parts
   bool among_v1 = false;    // its inputs may be dead one by one
+  bool on_one_device = false;  // all of its body, whatever devices that asks for
   // By data input: present although the call is not to run (a loop invariant after the last iteration). Empty: none is.
   std::vector<bool> ungated;
 };
@@ -103,7 +104,7 @@ class Lowerer {
 
   absl::Status CheckDeclared() const {
     for (const char* op : {"NoOp", "Identity", "ToBool", "Switch", "_SwitchN", "Merge", "Enter", "Exit", "NextIteration", "LoopCond",
-                           "Const", "_Call", "_Fail"}) {
+                           "Const", "_Call", "_Fail", "_DeviceIndex"}) {
       THALWEG_RETURN_IF_ERROR(NewInternalNode(graph_, op).status());
     }
     return absl::OkStatus();
@@ -269,8 +270,8 @@ class Lowerer {
     Inline(id, node, site, *body, first_arg);
   }
 
-  // All of the body runs on the target, which must be one of this session's devices. A target that is not a constant is not
-  // known in time: the body is then placed like any other.
+  // All of the body runs on the target, which must be one of this session's devices. Of a target that is computed only the step knows
+  // which it is: there is a call for every device then.
   void LowerRemoteCall(NodeId id, const Node& node, const Site& site) {
     const FunctionRef function = FunctionAttr(node, "f");
     if (absl::Status missing = bodies_.Get(function).status(); missing.code() == absl::StatusCode::kNotFound) return Fail(id, node, site, missing);
@@ -282,8 +283,22 @@ class Lowerer {
       if (!name.ok() || std::none_of(options_.devices.begin(), options_.devices.end(), matches)) {
         return Fail(id, node, site, absl::InternalError(absl::StrCat("the target ", Quoted(device_), " is no device of this session")));
       }
+      return LowerCall(id, node, OnOneDevice(site), function, 1);
     }
-    LowerCall(id, node, site, function, 1);
+    AttrMap attrs;
+    std::vector<std::string> devices;
+    for (const DeviceName& device : options_.devices) devices.push_back(device.ToString());
+    attrs.Set("devices", MakeListAttr(devices));
+    Node choice = node;
+    choice.inputs[0] = {Add("_DeviceIndex", absl::StrCat(std::string(node.name), "/_target"), {node.inputs[0]}, {}, std::move(attrs), ""), 0};
+    std::vector<std::string> labels;
+    for (size_t d = 0; d < devices.size(); ++d) labels.push_back(absl::StrCat("device_", d));
+    LowerBranches(id, choice, site, std::vector<FunctionRef>(devices.size(), function), labels, devices);
+  }
+
+  static Site OnOneDevice(Site site) {
+    site.on_one_device = true;
+    return site;
   }
 
   bool MayInline(const Node& node, const Site& site, const FunctionBody& body) const {
@@ -333,7 +348,7 @@ class Lowerer {
     kept_bodies_.push_back(body);
     const std::vector<NodeId>& effects = body->effects(site.effects);
     const bool ends_together = site.whole && !effects.empty();
-    BodyCopy copy{*body, name, {}, site.ungated, site.root, FormOf(node) == Form::kRemoteCall};
+    BodyCopy copy{*body, name, {}, site.ungated, site.root, site.on_one_device};
     copy.args.assign(node.data_inputs().begin() + first_arg, node.data_inputs().end());
     copy.ungated.resize(copy.args.size(), false);
 
@@ -465,6 +480,9 @@ class Lowerer {
   void LowerGradient(NodeId id, const Node& node, const Site& site) {
     FunctionRef function = FunctionAttr(node, "f");
     const absl::string_view gradient = graph_.functions == nullptr ? "" : graph_.functions->Gradient(function.name);
+    if (gradient.empty() && bodies_.Get(function).status().code() == absl::StatusCode::kNotFound) {
+      return Fail(id, node, site, bodies_.Get(function).status());
+    }
     if (gradient.empty()) {
       return Fail(id, node, site, absl::UnimplementedError(absl::StrCat("the library names no gradient of function ", Quoted(function.name),
                                                                         ", and thalweg does not derive one")));
@@ -489,8 +507,9 @@ class Lowerer {
     return bodies_.Get(function);
   }
 
-  // E8-E15. `functions` by the output of the Switch that leads to them.
-  void LowerBranches(NodeId id, const Node& node, const Site& site, const std::vector<FunctionRef>& functions, const std::vector<std::string>& labels) {
+  // E8-E15. `functions` by the output of the Switch that leads to them; `devices`, unless empty, says by branch where all of it runs.
+  void LowerBranches(NodeId id, const Node& node, const Site& site, const std::vector<FunctionRef>& functions, const std::vector<std::string>& labels,
+                     const std::vector<std::string>& devices = {}) {
     const std::string name(node.name);
     std::vector<std::shared_ptr<const FunctionBody>> bodies;
     std::vector<absl::Status> faults;
@@ -509,7 +528,7 @@ class Lowerer {
     const bool ends_together = site.whole && has_effects;
     const Endpoint selector = Selector(node, site, ends_together);
     const int num_branches = static_cast<int>(functions.size());
-    const bool by_index = FormOfOp(node.op) == Form::kCase;
+    const bool by_index = FormOfOp(node.op) != Form::kIf;
 
     std::vector<NodeId> switches;
     for (size_t k = 0; k < inputs.size(); ++k) {
@@ -528,7 +547,10 @@ class Lowerer {
       } else {
         std::vector<Endpoint> args;
         for (const NodeId one : switches) args.push_back({one, b});
-        calls.push_back(AddPart(call_name, functions[b], std::move(args), node.output_types, {site.chain, pivot, site.effects, false}));
+        Site part{site.chain, pivot, site.effects, false};
+        part.on_one_device = !devices.empty();
+        if (part.on_one_device) device_ = devices[b];
+        calls.push_back(AddPart(call_name, functions[b], std::move(args), node.output_types, std::move(part)));
       }
       if (!faults[b].ok() || !bodies[b]->effects(site.effects).empty()) executed.push_back(ControlFrom(calls.back()));
     }

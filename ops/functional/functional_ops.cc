@@ -58,6 +58,7 @@ void RegisterFunctionalOps(OpLibrary& lib) {
   lib.kernels.Add("_Call", "cpu", MakeKernel<CallKernel>);
   RegisterToBool(lib);
   RegisterFail(lib);
+  RegisterDeviceIndex(lib);
 }
 
 }  // namespace thalweg

@@ -7,5 +7,6 @@ namespace thalweg {
 
 void RegisterToBool(OpLibrary& lib);
 void RegisterFail(OpLibrary& lib);
+void RegisterDeviceIndex(OpLibrary& lib);
 
 }  // namespace thalweg

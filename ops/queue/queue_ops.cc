@@ -199,7 +199,7 @@ class EnqueueKernel : public QueueOperationKernel {
     THALWEG_ASSIGN_OR_RETURN(const std::shared_ptr<TensorQueue> queue, FindQueue(ctx));
     THALWEG_RETURN_IF_ERROR(CheckComponents(*queue, absl::MakeConstSpan(ctx.node().input_types).subspan(1)));
     THALWEG_ASSIGN_OR_RETURN(std::vector<TensorQueue::Row> rows, many_ ? ManyRows(ctx, *queue) : OneRow(ctx, *queue));
-    queue->Enqueue(ctx.step(), std::move(rows), [queue, done](absl::Status status) { (*done)(std::move(status)); });
+    queue->Enqueue({ctx.step(), ctx.node().id}, std::move(rows), [queue, done](absl::Status status) { (*done)(std::move(status)); });
     return absl::OkStatus();
   }
 
@@ -242,7 +242,7 @@ class DequeueKernel : public QueueOperationKernel {
   absl::Status Start(KernelContext& ctx, std::shared_ptr<Done> done) override {
     THALWEG_ASSIGN_OR_RETURN(const std::shared_ptr<TensorQueue> queue, FindQueue(ctx));
     THALWEG_RETURN_IF_ERROR(CheckComponents(*queue, ctx.node().output_types));
-    queue->Dequeue(ctx.step(), 1, /*up_to=*/false, [&ctx, queue, done](absl::StatusOr<std::vector<TensorQueue::Row>> rows) {
+    queue->Dequeue({ctx.step(), ctx.node().id}, 1, /*up_to=*/false, [&ctx, queue, done](absl::StatusOr<std::vector<TensorQueue::Row>> rows) {
       if (!rows.ok()) return (*done)(rows.status());
       for (int i = 0; i < ctx.num_outputs(); ++i) ctx.SetOutput(i, std::move((*rows)[0][i]));
       (*done)(absl::OkStatus());
@@ -265,7 +265,7 @@ class DequeueManyKernel : public QueueOperationKernel {
       return absl::InvalidArgumentError(absl::StrCat("several elements can only be taken from a queue that states the shapes ",
                                                      "of its components, which '", queue->options().name, "' does not"));
     }
-    queue->Dequeue(ctx.step(), count, up_to_, [&ctx, queue, done](absl::StatusOr<std::vector<TensorQueue::Row>> rows) {
+    queue->Dequeue({ctx.step(), ctx.node().id}, count, up_to_, [&ctx, queue, done](absl::StatusOr<std::vector<TensorQueue::Row>> rows) {
       (*done)(rows.ok() ? EmitRows(ctx, *queue, *rows) : rows.status());
     });
     return absl::OkStatus();
@@ -323,7 +323,7 @@ class CloseKernel : public QueueOperationKernel {
  protected:
   absl::Status Start(KernelContext& ctx, std::shared_ptr<Done> done) override {
     THALWEG_ASSIGN_OR_RETURN(const std::shared_ptr<TensorQueue> queue, FindQueue(ctx));
-    queue->Close(ctx.step(), cancel_pending_, [queue, done](absl::Status status) { (*done)(std::move(status)); });
+    queue->Close({ctx.step(), ctx.node().id}, cancel_pending_, [queue, done](absl::Status status) { (*done)(std::move(status)); });
     return absl::OkStatus();
   }
 

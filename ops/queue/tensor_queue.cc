@@ -23,29 +23,23 @@ bool TensorQueue::IsClosed() const {
   return closed_;
 }
 
-void TensorQueue::Enqueue(StepServices& step, std::vector<Row> rows, EnqueueDone done) {
-  auto operation = std::make_shared<Operation>();
-  operation->kind = Kind::kEnqueue;
+void TensorQueue::Enqueue(Caller caller, std::vector<Row> rows, EnqueueDone done) {
+  auto operation = std::make_shared<Operation>(Kind::kEnqueue, caller);
   operation->rows.assign(std::make_move_iterator(rows.begin()), std::make_move_iterator(rows.end()));
-  operation->step = &step;
   operation->done = [done = std::move(done)](absl::StatusOr<std::vector<Row>> result) mutable { done(result.status()); };
   Start(std::move(operation));
 }
 
-void TensorQueue::Dequeue(StepServices& step, int64_t count, bool up_to, DequeueDone done) {
-  auto operation = std::make_shared<Operation>();
-  operation->kind = Kind::kDequeue;
+void TensorQueue::Dequeue(Caller caller, int64_t count, bool up_to, DequeueDone done) {
+  auto operation = std::make_shared<Operation>(Kind::kDequeue, caller);
   operation->count = count;
   operation->up_to = up_to;
-  operation->step = &step;
   operation->done = std::move(done);
   Start(std::move(operation));
 }
 
-void TensorQueue::Close(StepServices& step, bool cancel_pending, EnqueueDone done) {
-  auto operation = std::make_shared<Operation>();
-  operation->kind = Kind::kClose;
-  operation->step = &step;
+void TensorQueue::Close(Caller caller, bool cancel_pending, EnqueueDone done) {
+  auto operation = std::make_shared<Operation>(Kind::kClose, caller);
   operation->done = [done = std::move(done)](absl::StatusOr<std::vector<Row>> result) mutable { done(result.status()); };
   Finished ended;
   if (cancel_pending) {
@@ -75,7 +69,8 @@ void TensorQueue::Start(OperationPtr operation) {
     }
   }
   // Registered before it stands in line, so that whoever completes it knows the token.
-  operation->cancel_token = operation->step->OnCancel([this, operation] { Cancel(operation); });
+  operation->cancel_token = operation->caller.step->OnCancelOfWait(
+      operation->caller.node, [this, operation] { return DescribeWait(*operation); }, [this, operation] { Cancel(operation); });
   Finished finished;
   {
     std::lock_guard<std::mutex> lock(mutex_);
@@ -108,6 +103,20 @@ void TensorQueue::Cancel(const OperationPtr& operation) {
     finished.push_back(operation);
   }
   Complete(std::move(finished));
+}
+
+std::string TensorQueue::DescribeWait(const Operation& operation) const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  const int64_t rows = static_cast<int64_t>(operation.rows.size());
+  std::string what;
+  switch (operation.kind) {
+    case Kind::kEnqueue: what = absl::StrCat("room for ", rows, " elements in "); break;
+    case Kind::kDequeue: what = absl::StrCat(operation.count - rows, " of ", operation.count, " elements of "); break;
+    case Kind::kClose: what = "the enqueues before it to close "; break;
+  }
+  const std::string most = options_.capacity < 0 ? "" : absl::StrCat(" of ", options_.capacity);
+  return absl::StrCat(what, "queue '", options_.name, "' (it holds ", rows_.size(), most, ", is ", closed_ ? "closed" : "open", "; ",
+                      enqueues_.size(), " enqueues and ", dequeues_.size(), " dequeues wait at it)");
 }
 
 // Rows that a dequeue took in vain go back to where they came from.
@@ -199,7 +208,7 @@ TensorQueue::Finished TensorQueue::AdvanceAll() {
 
 void TensorQueue::Complete(Finished finished) {
   for (OperationPtr& operation : finished) {
-    operation->step->RemoveOnCancel(operation->cancel_token);
+    operation->caller.step->RemoveOnCancel(operation->cancel_token);
     if (!operation->status.ok()) {
       operation->done(operation->status);
     } else {

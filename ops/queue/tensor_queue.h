@@ -55,26 +55,33 @@ class TensorQueue : public Resource {
   int64_t Size() const;
   bool IsClosed() const;
 
+  // Who asks for an operation: a node (KernelNode::id, -1: none) of a step.
+  struct Caller {
+    Caller(StepServices& of, int32_t id = -1) : step(&of), node(id) {}
+    StepServices* step;
+    int32_t node;
+  };
   // Appends the rows, waiting for room as needed. Cancelled if the queue is or gets closed.
   using EnqueueDone = absl::AnyInvocable<void(absl::Status)>;
-  void Enqueue(StepServices& step, std::vector<Row> rows, EnqueueDone done);
+  void Enqueue(Caller caller, std::vector<Row> rows, EnqueueDone done);
   // Takes `count` rows, waiting for them as needed. OutOfRange once the queue is closed and there are not that many; with
   // `up_to`, a closed queue gives what it has, if anything.
   using DequeueDone = absl::AnyInvocable<void(absl::StatusOr<std::vector<Row>>)>;
-  void Dequeue(StepServices& step, int64_t count, bool up_to, DequeueDone done);
+  void Dequeue(Caller caller, int64_t count, bool up_to, DequeueDone done);
   // Refuses further enqueues. Those in line are let through first, and `done` waits for them, unless `cancel_pending`,
   // which ends them with Cancelled.
-  void Close(StepServices& step, bool cancel_pending, EnqueueDone done);
+  void Close(Caller caller, bool cancel_pending, EnqueueDone done);
 
  private:
   enum class Kind : uint8_t { kEnqueue, kDequeue, kClose };
   // An operation in line.
   struct Operation {
-    Kind kind = Kind::kEnqueue;
+    Operation(Kind what, Caller by) : kind(what), caller(by) {}
+    const Kind kind;
     std::deque<Row> rows;  // still to be enqueued, or dequeued so far
     int64_t count = 0;     // of a dequeue: how many it wants
     bool up_to = false;
-    StepServices* step = nullptr;
+    Caller caller;
     uint64_t cancel_token = 0;
     bool cancelled = false;  // guarded by the queue's mutex_
     bool finished = false;   // guarded by the queue's mutex_
@@ -86,6 +93,8 @@ class TensorQueue : public Resource {
 
   void Start(OperationPtr operation);
   void Cancel(const OperationPtr& operation);
+  // For what `operation` stands in line, in words.
+  std::string DescribeWait(const Operation& operation) const;
   // All below require mutex_.
   bool Advance(Operation& operation);
   bool AdvanceEnqueue(Operation& operation);

@@ -125,7 +125,11 @@ class IsInitializedKernel : public Kernel {
   }
 };
 
-// ---- TemporaryVariable: a variable of one step.
+// ---- TemporaryVariable: a variable of one step, in loops of one iteration.
+
+std::string TemporaryName(const std::string& name, const KernelContext& ctx) {
+  return ctx.iteration_key() == 0 ? name : absl::StrCat(name, "/", ctx.iteration_key());
+}
 
 class TemporaryVariableKernel : public Kernel {
  public:
@@ -147,7 +151,7 @@ class TemporaryVariableKernel : public Kernel {
     };
     StepServices& step = ctx.step();
     THALWEG_ASSIGN_OR_RETURN(const std::shared_ptr<Resource> resource,
-                             step.resources().LookupOrCreate(step.step_container(), name_, make));
+                             step.resources().LookupOrCreate(step.step_container(), TemporaryName(name_, ctx), make));
     if (!made) {
       return absl::AlreadyExistsError(absl::StrCat("this step has a temporary variable '", name_, "' already"));
     }
@@ -181,11 +185,12 @@ class DestroyTemporaryVariableKernel : public Kernel {
     // Others may still hold the reference, so the storage stays until the step ends, under a name that nobody asks for.
     ResourceManager& resources = ctx.step().resources();
     const absl::string_view container = ctx.step().step_container();
-    THALWEG_ASSIGN_OR_RETURN(const std::shared_ptr<Resource> resource, resources.Lookup(container, name_));
+    const std::string name = TemporaryName(name_, ctx);
+    THALWEG_ASSIGN_OR_RETURN(const std::shared_ptr<Resource> resource, resources.Lookup(container, name));
     const auto same = [&]() -> absl::StatusOr<std::shared_ptr<Resource>> { return resource; };
-    const std::string hidden = absl::StrCat(name_, "/destroyed/", reinterpret_cast<uintptr_t>(resource.get()));
+    const std::string hidden = absl::StrCat(name, "/destroyed/", reinterpret_cast<uintptr_t>(resource.get()));
     THALWEG_RETURN_IF_ERROR(resources.LookupOrCreate(container, hidden, same).status());
-    return resources.Delete(container, name_);
+    return resources.Delete(container, name);
   }
 
  private:

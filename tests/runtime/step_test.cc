@@ -64,7 +64,7 @@ TEST(Step, ATimeLimitSaysWhatTheStepWaitsFor) {
     ExecuteParallel(step);
     const absl::Status status = step.Finish();
     EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded);
-    EXPECT_THAT(std::string(status.message()), HasSubstr("waits for 'queue/take' (NoOp on CPU:0)"));
+    EXPECT_THAT(std::string(status.message()), HasSubstr("'queue/take' (NoOp on CPU:0) has begun and not ended"));
   }
 }
 

@@ -39,6 +39,33 @@ def long_chain():
     return graph(placeholder("x", "float"), *products, node("out", "Identity", ["p1999"], f))
 
 
+def text_node(name, op, inputs=(), **attrs):
+    """A node as text; values of attributes as text too, type= for T."""
+    attrs = {("T" if key == "type" else key): f"type: {value}" if key in ("type", "dtype") else value for key, value in attrs.items()}
+    return (f"node {{ name: '{name}' op: '{op}' " + " ".join(f"input: '{i}'" for i in inputs) +
+            "".join(f" attr {{ key: '{key}' value {{ {value} }} }}" for key, value in attrs.items()) + " }\n")
+
+
+def int_const(name, value, *controls):
+    return text_node(name, "Const", controls, dtype="DT_INT32", value=f"tensor {{ dtype: DT_INT32 tensor_shape {{}} int_val: {value} }}")
+
+
+def counter_loop(name, start, limit, step="one", body=""):
+    """for (i = start; i < limit; i += step), in frame NAME; i is NAME/i:1 in the body, NAME/out after the loop"""
+    n, t = name + "/", "DT_INT32"
+    constant = {"frame_name": f"s: '{name}'", "is_constant": "b: true"}
+    return (text_node(n + "in", "Enter", [start], type=t, frame_name=f"s: '{name}'") + text_node(n + "limit", "Enter", [limit], type=t, **constant) +
+            text_node(n + "step", "Enter", [step], type=t, **constant) + text_node(n + "merge", "Merge", [n + "in", n + "next"], type=t, N="i: 2") +
+            text_node(n + "less", "Less", [n + "merge", n + "limit"], type=t) + text_node(n + "cond", "LoopCond", [n + "less"]) +
+            text_node(n + "i", "Switch", [n + "merge", n + "cond"], type=t) + text_node(n + "stay", "Identity", [n + "i:1"], type=t) +
+            text_node(n + "sum", "AddV2", [n + "stay", n + "step"] + ([f"^{body}"] if body else []), type=t) +
+            text_node(n + "next", "NextIteration", [n + "sum"], type=t) + text_node(n + "out", "Exit", [n + "i"], type=t))
+
+
+EXECUTORS = {"replay": ["--threads", "1"], "frames": ["--threads", "1", "--general-frames"], "frames on two threads": ["--threads", "2", "--general-frames"],
+             "scattered": ["-d", "CPU:0,CPU:1,CPU:2", "--policy", "scatter~3"], "sim": ["-d", "CPU:0,GPU:0=sim", "--policy", "scatter~3"]}
+
+
 # ---- running ----------------------------------------------------------------------------------------------------------
 
 
@@ -341,6 +368,85 @@ class FailureTest(CliTest):
             child.send_signal(signal.SIGINT)
             self.assertEqual(child.wait(60), 130)
             self.assertIn("CANCELLED", child.stderr.read())
+
+
+class DiagnosisTest(CliTest):
+    """What is said of steps of conditionals and loops, by every executor."""
+
+    def each_executor(self):
+        for name, flags in EXECUTORS.items():
+            with self.subTest(name):
+                yield flags
+
+    def start(self, *arguments):
+        """A run that does not end by itself; its stderr goes to a file."""
+        with open(self.path("err"), "wb") as err:
+            child = subprocess.Popen([PROGRAM, "run", *arguments], cwd=self.folder, stdout=subprocess.DEVNULL, stderr=err)
+        self.addCleanup(child.wait, 60)
+        self.addCleanup(child.kill)
+        return child
+
+    def said(self):
+        with open(self.path("err"), encoding="utf-8") as file:
+            return file.read()
+
+    def test_sigusr1_prints_what_the_step_does(self):
+        self.write("g.pbtxt", int_const("zero", 0) + int_const("one", 1) + counter_loop("w", "zero", "one", "zero"))
+        for flags in self.each_executor():
+            child = self.start("g.pbtxt", "-f", "w/out", *flags)
+            deadline = time.monotonic() + 60
+            while "frame 'w'" not in self.said() and time.monotonic() < deadline:
+                with open(f"/proc/{child.pid}/status", encoding="utf-8") as status:
+                    ignored = next(int(line.split()[1], 16) for line in status if line.startswith("SigIgn"))
+                if ignored & 1 << (signal.SIGUSR1 - 1):  # the program is up
+                    child.send_signal(signal.SIGUSR1)
+                time.sleep(0.1)
+            if flags != EXECUTORS["frames"]:  # which says less to others than to the thread that it runs on
+                self.assertRegex(self.said(), r"(?s)step \d+, running for [\d.]+ s, of \d+ nodes, for 'w/out:0'\n.* iteration \d+")
+            self.assertIsNone(child.poll(), "the step goes on")
+            child.send_signal(signal.SIGINT)
+            self.assertEqual(child.wait(60), 130)
+
+    def test_a_time_limit_says_frame_and_iteration(self):
+        self.write("g.pbtxt", int_const("zero", 0) + int_const("one", 1) + counter_loop("w", "zero", "one", "zero"))
+        for flags in self.each_executor():
+            error = self.fails(6, "DEADLINE_EXCEEDED", "run", "g.pbtxt", "-f", "w/out", "--timeout", "0.2s", *flags).err
+            self.assertRegex(error, r"in iteration \d+ of frame 'w'")
+
+    def test_a_fetch_without_a_value_says_why(self):
+        graph_text = (int_const("zero", 0) + int_const("one", 1) + int_const("four", 4) +
+                      text_node("p", "Placeholder", dtype="DT_BOOL") + text_node("s", "Switch", ["one", "p"], type="DT_INT32") + text_node("y", "Neg", ["s:1"], type="DT_INT32"))
+        self.write("g.pbtxt", graph_text)
+        for flags in self.each_executor():
+            error = self.fails(1, "INVALID_ARGUMENT", "run", "g.pbtxt", "-i", "p=false", "-f", "y", *flags).err
+            self.assertRegex(error, r"'s' \(Switch\) had the predicate false \(p(:0)?\)")
+            self.ok("run", "g.pbtxt", "-i", "p=true", "-f", "y", *flags)
+
+    def test_a_missing_exit_is_named(self):
+        self.write("g.pbtxt", int_const("zero", 0) + int_const("one", 1) + int_const("four", 4) + counter_loop("w", "zero", "four") +
+                   text_node("bad", "AddV2", ["w/stay", "one"], type="DT_INT32"))
+        for flags in self.each_executor():
+            error = self.fails(1, "INVALID_ARGUMENT", "run", "g.pbtxt", "-f", "bad", *flags).err
+            self.assertRegex(error, "'bad'.*'w/stay'|'w/stay'.*'bad'")
+            self.assertRegex(error, "Exit")
+
+    def test_a_missing_enter_is_named(self):
+        self.write("g.pbtxt", int_const("zero", 0) + int_const("one", 1) + int_const("four", 4) +
+                   counter_loop("w", "zero", "four").replace("input: 'w/stay' input: 'w/step'", "input: 'w/stay' input: 'four'"))
+        for flags in self.each_executor():
+            error = self.fails(1, "INVALID_ARGUMENT", "run", "g.pbtxt", "-f", "w/out", *flags).err
+            self.assertRegex(error, "'w/sum'.*'four'|'four'.*'w/sum'")
+            self.assertRegex(error, "Enter")
+
+    def test_profile_counts_iterations(self):
+        inner = counter_loop("inner", "start", "five", body="").replace("input: 'one'", "input: 'w/step'").replace("input: 'start'", "input: 'zero_in'").replace("input: 'five'", "input: 'five_in'")
+        enters = "".join(text_node(f"{name}_in", "Enter", [name], type="DT_INT32", frame_name="s: 'w'", is_constant="b: true") for name in ("zero", "five"))
+        self.write("g.pbtxt", int_const("zero", 0) + int_const("one", 1) + int_const("seven", 7) + int_const("five", 5) + enters + inner +
+                   counter_loop("w", "zero", "seven", body="inner/out"))
+        for flags in self.each_executor():
+            out = self.ok("profile", "g.pbtxt", "-f", "w/out", "--steps", "3", "--by", "loop", "--no-opt", *flags).out
+            self.assertRegex(out, r"(?m)^w +\S+ \S+ +\S+ +\S+ \S+ +7 ")
+            self.assertRegex(out, r"(?m)^w > inner +\S+ \S+ +\S+ +\S+ \S+ +35 ")
 
 
 # ---- the other verbs ----------------------------------------------------------------------------------------------------

@@ -325,8 +325,7 @@ Failure MeasureAll(const Request& request, const GraphView& view, Console& conso
   for (const int64_t threads : request.threads) {
     ResetPeakResident();
     Cancellation cancellation;
-    const ScopedWatch watch(interrupts, &cancellation);
-    const PreparedStep prepared = PrepareStep(request.step, view, threads, "bench", &cancellation);
+    const PreparedStep prepared = PrepareStep(request.step, view, threads, "bench", interrupts, &cancellation);
     if (!prepared.failure.status.ok()) return prepared.failure;
     if (rows->empty()) {
       for (const std::string& line : prepared.filled) console.Note(absl::StrCat("random input ", line));

@@ -193,8 +193,7 @@ int Run(const Arguments& arguments, Console& console) {
   const OpenedStep opened = OpenMeasuredStep(console, &request.step);
   if (opened.view == nullptr) return console.Fail(opened.failure);
   Cancellation cancellation;
-  const ScopedWatch watch(interrupts, &cancellation);
-  const PreparedStep prepared = PrepareStep(request.step, *opened.view, request.threads, "profile", &cancellation);
+  const PreparedStep prepared = PrepareStep(request.step, *opened.view, request.threads, "profile", interrupts, &cancellation);
   if (!prepared.failure.status.ok()) return console.Fail(prepared.failure);
   for (const std::string& line : prepared.filled) console.Note(absl::StrCat("random input ", line));
 

@@ -305,11 +305,11 @@ class Runner {
     options.timeout = std::chrono::nanoseconds(timeout_nanos);
     if (last && !request_.trace.empty()) options.trace = &trace_;
     Cancellation cancellation;
-    interrupts_.Watch(&cancellation);
+    std::optional<ScopedWatch> watch(std::in_place, interrupts_, &cancellation, session_.get());
     const Clock::time_point start = Clock::now();
     absl::StatusOr<std::vector<Tensor>> values = session_->Run(feeds, fetches, targets, options, &cancellation);
     outcome->nanos = std::chrono::nanoseconds(Clock::now() - start).count();
-    interrupts_.Watch(nullptr);
+    watch.reset();
     outcome->status = values.status();
     outcome->values.clear();
     for (size_t i = 0; values.ok() && i < values->size(); ++i) {

@@ -1,0 +1,27 @@
+// What a running step does and what it waits for, in words: for the message of a time limit, and for Session::DescribeSteps.
+//
+// Threading: may be called from any thread while the step runs; what is said is what was seen at some moment of the call. Plans for one
+// thread of general frames say less to other threads than to their own.
+#pragma once
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "thalweg/runtime/step.h"
+
+namespace thalweg {
+
+inline constexpr size_t kMostWaitsInMessage = 5;
+
+// Which nodes wait for what, in one line, calls within the step included; "" if nothing is known to wait.
+std::string DescribeWaits(StepState& step, size_t limit);
+// " in iteration 3 of frame 'f'" for a node that the calling thread is about to run by replay; "" elsewhere.
+std::string DescribePlace(StepState& step, const PlanNode& node);
+// The status of a step whose time is up while its thread has nothing to do.
+absl::Status TimeLimitError(StepState& step);
+
+// Several lines, the first one without indentation: which kernels run on which thread, what waits for what, iterations.
+// `elapsed_nanos`: since the step began.
+std::string DescribeStep(StepState& step, int64_t elapsed_nanos);
+
+}  // namespace thalweg
