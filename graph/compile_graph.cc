@@ -102,7 +102,9 @@ absl::Status InferShapesOfStep(CompiledGraph* out) {
     const Node& node = out->graph.node(finding.node_id);
     if (!some_may_not_run || node.schema->role != OpRole::kNormal) return absl::Status(finding.code, finding.message);
     absl::string_view fault = finding.message;
-    absl::ConsumePrefix(&fault, absl::StrCat(NodeLabel(node), ": "));  // the executor says it
+    // The executor says of which node it is, and with which inputs.
+    absl::ConsumePrefix(&fault, absl::StrCat(NodeLabel(node), ": "));
+    fault = fault.substr(0, fault.find("; input shapes: "));
     out->faults[finding.node_id] = absl::Status(finding.code, fault);
   }
   return absl::OkStatus();

@@ -8,7 +8,7 @@ namespace {
 class Walk {
  public:
   Walk(const Plan& plan, absl::FunctionRef<bool(NodeId)> is_dead, absl::FunctionRef<int64_t(NodeId)> iteration_of)
-      : graph_(plan.compiled->graph), frames_(plan.compiled->control_flow), is_dead_(is_dead), iteration_of_(iteration_of) {}
+      : plan_(plan), graph_(plan.compiled->graph), frames_(plan.compiled->control_flow), is_dead_(is_dead), iteration_of_(iteration_of) {}
 
   std::string From(NodeId id) {
     for (int step = 0; step < graph_.num_nodes(); ++step) {
@@ -46,8 +46,16 @@ class Walk {
     const Node& node = graph_.node(output.node);
     std::string choice = "chose another output";
     if (node.num_outputs() == 2) choice = absl::StrCat("had the predicate ", output.port == 1 ? "false" : "true");
-    return absl::StrCat("'", node.name, "' (", node.op, ") ", choice, " (", graph_.EndpointName(node.inputs[1]), ")", Where(output.node),
+    return absl::StrCat("'", node.name, "' (", node.op, ") ", choice, " (", NameOf(node.inputs[1]), ")", Where(output.node),
                         ", so its output ", output.port, " has no value");
+  }
+
+  // As the user knows it: what is fed has a node of the plan's own.
+  std::string NameOf(Endpoint e) const {
+    const Node& node = graph_.node(e.node);
+    if (!HasRole(node, OpRole::kArg)) return graph_.EndpointName(e);
+    const auto feed = static_cast<size_t>(node.node_attrs().GetOr<int32_t>("index", 0));
+    return feed < plan_.feed_names.size() ? plan_.feed_names[feed] : graph_.EndpointName(e);
   }
 
   std::string Where(NodeId id) const {
@@ -56,6 +64,7 @@ class Walk {
     return absl::StrCat(" in iteration ", iteration_of_(id), " of frame '", frames_.frames[frame].name, "'");
   }
 
+  const Plan& plan_;
   const Graph& graph_;
   const ControlFlow& frames_;
   const absl::FunctionRef<bool(NodeId)> is_dead_;

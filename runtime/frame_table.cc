@@ -59,6 +59,7 @@ Iteration* FrameTable::NewIteration(FrameInstance* frame) {
   idle.pop_back();
   iteration->frame = frame;
   iteration->number = frame->highest;
+  latest_[frame->frame].store(frame->highest, std::memory_order_relaxed);
   iteration->key = frame->frame == kRootFrame ? last_key_ : ++last_key_;
   iteration->outstanding.store(0, std::memory_order_relaxed);
   for (size_t i = 0; i < plan.initial.size(); ++i) iteration->counters[i].store(plan.initial[i], std::memory_order_relaxed);

@@ -76,7 +76,8 @@ class FrameTable {
   }
 
   explicit FrameTable(const Plan& plan)
-      : plan_(plan), frames_(plan.frame_plan), idle_iterations_(frames_.frames.size()), idle_frames_(frames_.frames.size()) {}
+      : plan_(plan), frames_(plan.frame_plan), idle_iterations_(frames_.frames.size()), idle_frames_(frames_.frames.size()),
+        latest_(std::make_unique<std::atomic<int64_t>[]>(frames_.frames.size())) {}
 
   // Makes the root's iteration and lists what can run at once.
   void Start(StepState* step, uint64_t first_key, ReadyNodes* ready);
@@ -87,6 +88,8 @@ class FrameTable {
   // What is alive and waits, and for what, for messages: a line per node, at most `limit`. Nothing if only the thread that runs the step
   // may look (`one_thread`) and `from_outside`.
   std::vector<std::string> DescribeWaiting(size_t limit, bool from_outside) const;
+  // Number of the iteration of a static frame that began last. From any thread.
+  int64_t LatestIteration(int32_t frame) const { return latest_[frame].load(std::memory_order_relaxed); }
   // " in iteration 3 of frame 'f'" for the iteration with this key, "" if it is the root's or not alive.
   std::string DescribeIteration(uint64_t key) const;
   // Why a dead node of a live iteration has no value.
@@ -157,6 +160,7 @@ class FrameTable {
   std::vector<std::unique_ptr<FrameInstance>> instances_;
   std::vector<std::vector<Iteration*>> idle_iterations_;     // by static frame
   std::vector<std::vector<FrameInstance*>> idle_frames_;     // by static frame
+  const std::unique_ptr<std::atomic<int64_t>[]> latest_;     // by static frame: the iteration that began last
   FrameInstance* root_ = nullptr;
   uint64_t last_key_ = 0;                                    // of the iterations of this step
   StepState* step_ = nullptr;

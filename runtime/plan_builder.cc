@@ -274,7 +274,7 @@ class PlanBuilder {
     THALWEG_ASSIGN_OR_RETURN(FunctionRef function, node.node_attrs().Get<FunctionRef>("f"));
     const bool all_stateful = node.node_attrs().GetOr<bool>("all_stateful", true);
     draft.kernel = in_.functions->KernelFor(function, all_stateful ? Effects::kAllStateful : Effects::kControlResults);
-    draft.kind = NodeKind::kKernel;
+    draft.kind = NodeKind::kAsync;
     return absl::OkStatus();
   }
 

@@ -83,12 +83,13 @@ std::vector<std::string> RunningLines(StepState& step) {
   return lines;
 }
 
-void AddReplayLoops(StepState& step, std::vector<std::string>* lines) {
+void AddLoops(StepState& step, std::vector<std::string>* lines) {
   const Plan& plan = step.plan();
-  for (size_t f = 1; f < plan.replay.frames.size(); ++f) {
+  for (size_t f = 1; f < plan.frames.size(); ++f) {
     if (lines->size() >= kMostLines) return;
-    const int64_t iteration = step.ReplayIteration(static_cast<int32_t>(f));
-    lines->push_back(absl::StrCat("frame '", plan.frames[f].name, "' is or was last in iteration ", iteration));
+    const auto frame = static_cast<int32_t>(f);
+    const int64_t iteration = plan.execution == Execution::kReplay ? step.ReplayIteration(frame) : step.frame_table().LatestIteration(frame);
+    lines->push_back(absl::StrCat("frame '", plan.frames[f].name, "' began iteration ", iteration, " last"));
   }
 }
 
@@ -105,7 +106,7 @@ void AppendLines(const std::vector<std::string>& lines, const char* indent, std:
 std::vector<std::string> AllLines(StepState& step) {
   std::vector<std::string> lines = RunningLines(step);
   for (std::string& line : WaitLines(step, kMostLines, /*from_outside=*/true)) lines.push_back(std::move(line));
-  if (step.plan().execution == Execution::kReplay) AddReplayLoops(step, &lines);
+  if (!step.plan().frames.empty()) AddLoops(step, &lines);
   return lines;
 }
 

@@ -223,14 +223,14 @@ TEST(Diagnosis, AFaultyNodeFailsOnlyTheStepsThatRunIt) {
   for (bool general_frames : {false, true}) {
     auto session = Open(NodeText("p", "Placeholder", {}, TypeAttr("dtype", "DT_BOOL")) +
                         NodeText("x", "Placeholder", {}, TypeAttr("dtype", "DT_FLOAT")) + NodeText("s", "Switch", {"x", "p"}, TypeAttr("T", "DT_FLOAT")) +
-                        NodeText("bad", "MaxPool", {"s:1"}, TypeAttr("T", "DT_FLOAT") + AttrText("ksize", "list { i: 1 i: 2 }") + AttrText("strides", "list { i: 1 i: 1 i: 1 i: 1 }") + AttrText("padding", "s: 'VALID'")) +
+                        NodeText("bad", "Conv2D", {"s:1", "s:1"}, TypeAttr("T", "DT_FLOAT") + AttrText("strides", "list { i: 1 i: 1 i: 1 }") + AttrText("padding", "s: 'VALID'")) +
                         NodeText("good", "Neg", {"s"}, TypeAttr("T", "DT_FLOAT")) + NodeText("m", "Merge", {"good", "bad"}, TypeAttr("T", "DT_FLOAT") + AttrText("N", "i: 2")),
                         Threads(1, general_frames));
     const Tensor x = *Tensor::Of<float>({1, 2}, *Shape::Make({1, 2, 1, 1}));
     const auto run = [&](bool p) { return session->Run({{"p", *Tensor::Of<bool>({p}, Shape())}, {"x", x}}, {"m"}).status(); };
     EXPECT_TRUE(run(false).ok()) << run(false);
     EXPECT_EQ(run(true).code(), absl::StatusCode::kInvalidArgument);
-    EXPECT_THAT(std::string(run(true).message()), AllOf(HasSubstr("'bad' (MaxPool"), HasSubstr("ksize")));
+    EXPECT_THAT(std::string(run(true).message()), AllOf(HasSubstr("'bad' (Conv2D on CPU:0): strides must have 4 numbers"), HasSubstr("inputs: float32[1,2,1,1]")));
   }
 }
 

@@ -83,7 +83,7 @@ class Steps {
   // One step that ends some microseconds after it began.
   void Run() {
     const auto& callable = callables_[random_() % callables_.size()];
-    const auto most = std::chrono::microseconds(1 + random_() % 150);
+    const auto most = std::chrono::microseconds(1 + random_() % 80);
     absl::Status status;
     if (random_() % 8 == 0) {
       Cancellation cancellation;
