@@ -50,8 +50,9 @@ class Walk {
                         ", so its output ", output.port, " has no value");
   }
 
-  // As the user knows it: what is fed has a node of the plan's own.
+  // As the user knows it: what is fed has a node of the plan's own, and what comes from another device one that receives it.
   std::string NameOf(Endpoint e) const {
+    if (HasRole(graph_.node(e.node), OpRole::kRecv)) e = plan_.compiled->transfers[graph_.node(e.node).node_attrs().GetOr<int32_t>("pair", 0)].source;
     const Node& node = graph_.node(e.node);
     if (!HasRole(node, OpRole::kArg)) return graph_.EndpointName(e);
     const auto feed = static_cast<size_t>(node.node_attrs().GetOr<int32_t>("index", 0));

@@ -73,7 +73,7 @@ class FrameExecution {
 
   void Process(const ReadyNode& r, ReadyNodes* ready) {
     const PlanNode& node = plan_.nodes[r.node];
-    if (step_.ShouldStop(node)) {
+    if (step_.ShouldStop(node, r.iteration->number)) {
       Count(-1);
       return;
     }

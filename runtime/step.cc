@@ -194,7 +194,7 @@ void StepState::Fail(absl::Status status) {
   callbacks_done_.notify_all();
 }
 
-bool StepState::PastDeadline(const PlanNode& next) {
+bool StepState::PastDeadline(const PlanNode& next, int64_t iteration) {
   const uint64_t ticks = Recorder::Ticks();
   if (ticks < next_clock_ticks_.load(std::memory_order_relaxed)) return false;
   if (std::chrono::steady_clock::now() < deadline_) {
@@ -203,7 +203,7 @@ bool StepState::PastDeadline(const PlanNode& next) {
   }
   const std::string waits = DescribeWaits(*this, kMostWaitsInMessage);
   Fail(absl::DeadlineExceededError(absl::StrCat("the step did not end within its time limit; node '", next.info->name, "' (",
-                                                next.info->schema->name, ") was next", DescribePlace(*this, next),
+                                                next.info->schema->name, ") was next", DescribePlace(*this, next, iteration),
                                                 waits.empty() ? "" : "; ", waits)));
   return true;
 }

@@ -80,9 +80,10 @@ class StepState final : public StepServices {
 
   // The first failure is the step's status (A61); it stops nodes that have not started and runs the OnCancel callbacks.
   void Fail(absl::Status status);
-  // True if `next` should no longer be started. Looks at the clock only if the step has a deadline.
-  bool ShouldStop(const PlanNode& next) {
-    return stopping_.load(std::memory_order_relaxed) || (has_deadline_ && PastDeadline(next));
+  // True if `next` should no longer be started. Looks at the clock only if the step has a deadline. `iteration` is for the message, where
+  // the plan does not tell it (replay does).
+  bool ShouldStop(const PlanNode& next, int64_t iteration = -1) {
+    return stopping_.load(std::memory_order_relaxed) || (has_deadline_ && PastDeadline(next, iteration));
   }
 
   // Of the parallel executor.
@@ -188,7 +189,7 @@ class StepState final : public StepServices {
     const int thread = ThreadPool::CurrentThreadIndex();
     return thread < 0 ? nullptr : &running_[thread];
   }
-  bool PastDeadline(const PlanNode& next);
+  bool PastDeadline(const PlanNode& next, int64_t iteration);
   void ClearReplayedValues();
 
   const Plan& plan_;

@@ -112,11 +112,12 @@ std::vector<std::string> AllLines(StepState& step) {
 
 }  // namespace
 
-std::string DescribePlace(StepState& step, const PlanNode& node) {
+std::string DescribePlace(StepState& step, const PlanNode& node, int64_t iteration) {
   const Plan& plan = step.plan();
-  if (plan.execution != Execution::kReplay) return "";
+  if (plan.frames.empty()) return "";
   const int32_t frame = plan.compiled->control_flow.frame_of[plan.graph_ids[IndexOf(plan, node)]];
-  return IterationText(plan, frame, step.ReplayIteration(frame));
+  if (plan.execution == Execution::kReplay) iteration = step.ReplayIteration(frame);
+  return iteration < 0 ? "" : IterationText(plan, frame, iteration);
 }
 
 std::string DescribeWaits(StepState& step, size_t limit) {

@@ -15,8 +15,8 @@ inline constexpr size_t kMostWaitsInMessage = 5;
 
 // Which nodes wait for what, in one line, calls within the step included; "" if nothing is known to wait.
 std::string DescribeWaits(StepState& step, size_t limit);
-// " in iteration 3 of frame 'f'" for a node that the calling thread is about to run by replay; "" elsewhere.
-std::string DescribePlace(StepState& step, const PlanNode& node);
+// " in iteration 3 of frame 'f'" for a node in a loop; "" elsewhere. By replay the step knows the iteration, in general frames the caller.
+std::string DescribePlace(StepState& step, const PlanNode& node, int64_t iteration = -1);
 // The status of a step whose time is up while its thread has nothing to do.
 absl::Status TimeLimitError(StepState& step);
 
