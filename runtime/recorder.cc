@@ -32,8 +32,9 @@ class LastArrivers {
       if (last < 0 || end_[p] > end_[last]) last = p;
     };
     for (int32_t i = plan_.predecessor_offsets[node]; i < plan_.predecessor_offsets[node + 1]; ++i) look_at(plan_.predecessors[i]);
-    if (plan_.nodes[node].kind != NodeKind::kMerge) return last;
+    if (plan_.frames.empty()) return last;
     const Graph& graph = plan_.compiled->graph;
+    if (!HasRole(graph.node(plan_.graph_ids[node]), OpRole::kMerge)) return last;
     for (const Endpoint input : graph.node(plan_.graph_ids[node]).inputs) {
       if (HasRole(graph.node(input.node), OpRole::kNextIteration)) look_at(position_[input.node]);
     }

@@ -288,6 +288,7 @@ TEST(Diagnosis, AStepThatEndsWithoutAllNodesIsAnError) {
   plan.frame_plan.nodes[0].initial = 1;
   plan.frame_plan.frames.resize(1);
   plan.frame_plan.frames[0].nodes = {0};
+  plan.frame_plan.frames[0].initial = {1};
   plan.frame_plan.one_thread = true;
   plan.frame_plan.check_completion = true;
   ThreadPool pool(1);
