@@ -260,9 +260,11 @@ class FrameExecution {
   }
 
   void Record(const ReadyNode& r, uint64_t start) {
-    step_.recorder()->Record(ThreadPool::CurrentThreadIndex(),
-                             {start, Recorder::Ticks(), r.node, AllocatedBytes(plan_.nodes[r.node], r.iteration->values.get()),
-                              r.iteration->frame->frame, static_cast<int32_t>(r.iteration->number), r.last_arriver});
+    // The output of a node that the table moves lies in another iteration, and is not its own.
+    const PlanNode& node = plan_.nodes[r.node];
+    const int64_t bytes = IsMovedByTable(node) ? 0 : AllocatedBytes(node, r.iteration->values.get());
+    step_.recorder()->Record(ThreadPool::CurrentThreadIndex(), {start, Recorder::Ticks(), r.node, bytes, r.iteration->frame->frame,
+                                                                static_cast<int32_t>(r.iteration->number), r.last_arriver});
   }
 
   // While the iterations that it depends on are alive: afterwards nobody knows any more.

@@ -63,7 +63,10 @@ absl::Status CalledFunction::CheckDepth(const StepState& caller) const {
 void CalledFunction::Start(StepState& caller, int32_t node, std::vector<Tensor> args, Done done) {
   absl::Status possible = fault_;
   if (possible.ok()) possible = CheckDepth(caller);
-  if (!possible.ok()) return done(std::move(possible), {});
+  if (!possible.ok()) {
+    caller.root()->SetCallFault(possible);
+    return done(std::move(possible), {});
+  }
   std::unique_ptr<Call> call(new Call{this, &caller, node, std::move(done), std::move(args), {}, nullptr});
   if (plan_->num_async == 0) {
     Begin(*call);
@@ -76,7 +79,12 @@ void CalledFunction::Start(StepState& caller, int32_t node, std::vector<Tensor> 
 
 void CalledFunction::BeginItem(void* call, int64_t) {
   auto* begun = static_cast<Call*>(call);
-  begun->function->Begin(*begun);
+  absl::Status fault = begun->caller->root()->CallFault();
+  if (fault.ok()) return begun->function->Begin(*begun);
+  // In a recursion with several branches every one that began would make more. The failure has been described where it was.
+  const std::unique_ptr<Call> dropped(begun);
+  fault.SetPayload(kInnerCall, absl::Cord());
+  dropped->done(std::move(fault), {});
 }
 
 // After this a call with asynchronous nodes may have ended and be gone.
@@ -124,13 +132,12 @@ void CalledFunction::End(std::unique_ptr<Call> call) {
   step.EndNested();
   absl::Status status = step.Finish();
   ReleaseState(std::move(call->step));
-  if (status.ok()) {
-    status = CheckResults(call->results);
-  } else if (call->caller->call_depth() > 0) {
-    status.SetPayload(kInnerCall, absl::Cord());  // of a deep recursion the failing node and the first call are worth a mention
-  } else {
-    status.ErasePayload(kInnerCall);
-  }
+  const bool finished = status.ok();
+  if (finished) status = CheckResults(call->results);
+  if (!status.ok()) call->caller->root()->SetCallFault(status);
+  // Of a deep recursion the failing node and the first call are worth a mention.
+  if (!finished && call->caller->call_depth() > 0) status.SetPayload(kInnerCall, absl::Cord());
+  else status.ErasePayload(kInnerCall);
   call->done(std::move(status), std::move(call->results));
 }
 

@@ -63,6 +63,7 @@ void StepState::Start(absl::Span<const Tensor> feeds, std::vector<Tensor>* resul
   call_depth_ = 0;
   first_key_ = 0;
   calls_made_.store(0, std::memory_order_relaxed);
+  if (has_call_fault_.exchange(false, std::memory_order_relaxed)) call_fault_ = absl::OkStatus();
   when_drained_ = {};
   stopping_.store(false, std::memory_order_relaxed);
   next_clock_ticks_.store(0, std::memory_order_relaxed);
@@ -87,6 +88,19 @@ void StepState::StartNested(StepState& caller, absl::Span<const Tensor> feeds, s
 void StepState::EndNested() {
   std::lock_guard<std::mutex> lock(root_->report_mutex_);
   root_->calls_.erase(this);
+}
+
+void StepState::SetCallFault(const absl::Status& fault) {
+  std::lock_guard<std::mutex> lock(report_mutex_);
+  if (has_call_fault_.load(std::memory_order_relaxed)) return;
+  call_fault_ = fault;
+  has_call_fault_.store(true, std::memory_order_release);
+}
+
+absl::Status StepState::CallFault() {
+  if (!has_call_fault_.load(std::memory_order_acquire)) return absl::OkStatus();
+  std::lock_guard<std::mutex> lock(report_mutex_);
+  return call_fault_;
 }
 
 void StepState::BeginPending(const PendingNode* pending) {

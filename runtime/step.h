@@ -68,6 +68,10 @@ class StepState final : public StepServices {
   StepState* root() { return root_; }
   // KernelContext::iteration_key outside loops; those of loops count on from it. Each call has a range of its own.
   uint64_t first_key() const { return first_key_; }
+  // Of the root: why a call within the step failed, the first of them; OK if none has. No failure of a call is ever survived by the
+  // step, so once there is one no further call need begin. Thread-safe.
+  void SetCallFault(const absl::Status& fault);
+  absl::Status CallFault();
   // Submitted when the last node is done, in place of waking the thread that waits for the step. Set for calls only, which
   // nobody waits for.
   const WorkItem& when_drained() const { return when_drained_; }
@@ -211,6 +215,7 @@ class StepState final : public StepServices {
   StepState* root_ = this;
   uint64_t first_key_ = 0;
   std::atomic<uint64_t> calls_made_{0};  // of the root
+  std::atomic<bool> has_call_fault_{false};
   uint64_t start_ticks_ = 0;
   WorkItem when_drained_;
   int call_depth_ = 0;
@@ -234,6 +239,7 @@ class StepState final : public StepServices {
   std::mutex report_mutex_;                   // never held together with another but mutex_ of a call (LookAtCalls) or of this step
   absl::flat_hash_set<const PendingNode*> pending_nodes_;  // guarded by report_mutex_
   absl::flat_hash_set<StepState*> calls_;                  // guarded by report_mutex_; of the root
+  absl::Status call_fault_;                                // guarded by report_mutex_; of the root
 };
 
 // What is the same for all executors when the last node of a step has been counted, after which the state may be gone: wakes the
