@@ -2,6 +2,7 @@
 option(THALWEG_BUILD_TESTS "Build the tests" ON)
 option(THALWEG_RECORDING "Let a step be recorded; OFF only to measure what having it costs" ON)
 set(THALWEG_SANITIZE "" CACHE STRING "Sanitizers to build with: 'address,undefined' or 'thread'")
+option(THALWEG_SANITIZE_KERNELS "With THALWEG_SANITIZE: instrument ops/ too; OFF compiles it as the release does" ON)
 
 if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
@@ -17,6 +18,7 @@ set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O1 -g1")
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 
 add_compile_options(-Wall -Wextra -Wno-unused-parameter -Wno-missing-field-initializers -Wno-maybe-uninitialized -fno-math-errno)
+get_directory_property(THALWEG_PLAIN_OPTIONS COMPILE_OPTIONS)
 if(THALWEG_SANITIZE)
   add_compile_options(-fsanitize=${THALWEG_SANITIZE} -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${THALWEG_SANITIZE})
@@ -36,6 +38,7 @@ if(THALWEG_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER
       "${CMAKE_COMMAND}" -E env "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" CCACHE_NOHASHDIR=1
       "CCACHE_SLOPPINESS=pch_defines,time_macros" "${THALWEG_CCACHE}")
+  list(APPEND THALWEG_PLAIN_OPTIONS -fpch-preprocess)
   add_compile_options(-fpch-preprocess)  # lets ccache see through precompiled headers
 endif()
 find_program(THALWEG_MOLD mold)

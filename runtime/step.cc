@@ -201,10 +201,9 @@ void StepState::Fail(absl::Status status) {
     callback_thread_ = std::this_thread::get_id();
   }
   for (auto& [token, callback] : callbacks) callback.run();
-  {
-    std::lock_guard<std::mutex> lock(mutex_);
-    running_callbacks_ = false;
-  }
+  std::lock_guard<std::mutex> lock(mutex_);
+  running_callbacks_ = false;
+  // Notified under the lock: after it is released, the step may be over and this object gone.
   callbacks_done_.notify_all();
 }
 

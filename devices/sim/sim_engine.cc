@@ -17,11 +17,10 @@ class SimEngine::Queue : public std::enable_shared_from_this<Queue> {
   explicit Queue(std::string thread_name) : thread_name_(std::move(thread_name)) {}
 
   void Push(Item item) {
-    {
-      std::lock_guard<std::mutex> lock(mutex_);
-      items_.push_back(std::move(item));
-      if (!thread_.joinable()) thread_ = std::thread([self = shared_from_this()] { self->Run(); });
-    }
+    std::lock_guard<std::mutex> lock(mutex_);
+    items_.push_back(std::move(item));
+    if (!thread_.joinable()) thread_ = std::thread([self = shared_from_this()] { self->Run(); });
+    // Notified under the lock: after it is released, the item may run, end its step, and the device may be gone.
     changed_.notify_one();
   }
 
