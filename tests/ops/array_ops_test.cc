@@ -7,22 +7,14 @@
 #include <complex>
 #include <limits>
 
+#include "thalweg/tests/ops/numeric_helpers.h"
 #include "thalweg/tests/support/op_runner.h"
 
 namespace thalweg {
 namespace {
 
 using testing::OpRunner;
-
-template <typename T>
-std::vector<T> Values(const absl::StatusOr<Tensor>& t) {
-  if (!t.ok()) {
-    ADD_FAILURE() << t.status();
-    return {};
-  }
-  const absl::Span<const T> flat = t->flat<T>();
-  return std::vector<T>(flat.begin(), flat.end());
-}
+using testing::Values;
 
 std::string ShapeOf(const absl::StatusOr<Tensor>& t) { return t.ok() ? t->shape().ToString() : t.status().ToString(); }
 

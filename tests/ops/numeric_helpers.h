@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "gtest/gtest.h"
 #include "thalweg/devices/tensor.h"
 
@@ -55,6 +56,13 @@ template <typename T>
 std::vector<T> Values(const Tensor& t) {
   const absl::Span<const T> flat = t.flat<T>();
   return std::vector<T>(flat.begin(), flat.end());
+}
+// An error fails the test and gives no elements.
+template <typename T>
+std::vector<T> Values(const absl::StatusOr<Tensor>& t) {
+  if (t.ok()) return Values<T>(*t);
+  ADD_FAILURE() << t.status();
+  return {};
 }
 
 }  // namespace thalweg::testing

@@ -6,25 +6,17 @@
 #include <complex>
 #include <limits>
 
+#include "thalweg/tests/ops/numeric_helpers.h"
 #include "thalweg/tests/support/op_runner.h"
 
 namespace thalweg {
 namespace {
 
 using testing::OpRunner;
+using testing::Values;
 using Ints = std::vector<int32_t>;
 using Floats = std::vector<float>;
 constexpr absl::StatusCode kInvalid = absl::StatusCode::kInvalidArgument;
-
-template <typename T>
-std::vector<T> Values(const absl::StatusOr<Tensor>& t) {
-  if (!t.ok()) {
-    ADD_FAILURE() << t.status();
-    return {};
-  }
-  const absl::Span<const T> flat = t->flat<T>();
-  return std::vector<T>(flat.begin(), flat.end());
-}
 
 TEST(ScatterNd, L22_IndicesIntoNothingAreRefused) {
   OpRunner op("ScatterNd");

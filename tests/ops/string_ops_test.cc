@@ -7,24 +7,16 @@
 #include <vector>
 
 #include "thalweg/ops/strings/utf8.h"
+#include "thalweg/tests/ops/numeric_helpers.h"
 #include "thalweg/tests/support/op_runner.h"
 
 namespace thalweg {
 namespace {
 
 using testing::OpRunner;
+using testing::Values;
 using Strings = std::vector<std::string>;
 constexpr absl::StatusCode kInvalid = absl::StatusCode::kInvalidArgument;
-
-template <typename T>
-std::vector<T> Values(const absl::StatusOr<Tensor>& t) {
-  if (!t.ok()) {
-    ADD_FAILURE() << t.status();
-    return {};
-  }
-  const absl::Span<const T> flat = t->flat<T>();
-  return std::vector<T>(flat.begin(), flat.end());
-}
 
 TEST(StringJoin, ScalarsStandForRepeatedElements) {
   OpRunner op("StringJoin");
