@@ -250,24 +250,57 @@ uint64_t AttrHash(const Attr& value) {
   return h;
 }
 
+bool IsSmallAttr(const Attr& value) {
+  constexpr size_t kShortText = 64;
+  if (const auto* text = std::get_if<std::string>(&value)) return text->size() <= kShortText;
+  return std::holds_alternative<int64_t>(value) || std::holds_alternative<float>(value) ||
+         std::holds_alternative<bool>(value) || std::holds_alternative<DType>(value);
+}
+
+AttrMap::AttrMap(const AttrMap& other) : shared_(other.shared_) {
+  if (shared_ != nullptr) shared_->owners.fetch_add(1, std::memory_order_relaxed);
+}
+
+AttrMap::~AttrMap() {
+  if (shared_ != nullptr && shared_->owners.fetch_sub(1, std::memory_order_acq_rel) == 1) delete shared_;
+}
+
+const AttrMap::Entries& AttrMap::entries() const {
+  static const auto& kNone = *new Entries();
+  return shared_ == nullptr ? kNone : shared_->entries;
+}
+
+AttrMap::Entries& AttrMap::MutableEntries() {
+  // The acquire pairs with the release of whoever shared the entries last: what it read was read before they change.
+  if (shared_ == nullptr || shared_->owners.load(std::memory_order_acquire) != 1) {
+    auto own = std::make_unique<Shared>();
+    own->entries = entries();
+    AttrMap others;
+    std::swap(others.shared_, shared_);
+    shared_ = own.release();
+  }
+  return shared_->entries;
+}
+
 const Attr* AttrMap::Find(absl::string_view name) const {
-  for (const auto& [key, value] : entries_) {
+  for (const auto& [key, value] : entries()) {
     if (key == name) return &value;
   }
   return nullptr;
 }
 
 void AttrMap::Set(absl::string_view name, Attr value) {
-  auto it = std::lower_bound(entries_.begin(), entries_.end(), name,
+  Entries& entries = MutableEntries();
+  auto it = std::lower_bound(entries.begin(), entries.end(), name,
                              [](const auto& e, absl::string_view n) { return e.first < n; });
-  if (it != entries_.end() && it->first == name) it->second = std::move(value);
-  else entries_.emplace(it, InternAttrName(name), std::move(value));
+  if (it != entries.end() && it->first == name) it->second = std::move(value);
+  else entries.emplace(it, InternAttrName(name), std::move(value));
 }
 
 bool AttrMap::Erase(absl::string_view name) {
-  auto it = std::find_if(entries_.begin(), entries_.end(), [&](const auto& e) { return e.first == name; });
-  if (it == entries_.end()) return false;
-  entries_.erase(it);
+  if (Find(name) == nullptr) return false;
+  Entries& entries = MutableEntries();
+  entries.erase(std::find_if(entries.begin(), entries.end(), [&](const auto& e) { return e.first == name; }));
   return true;
 }
 

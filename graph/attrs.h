@@ -4,6 +4,8 @@
 // cheap. AttrMap is the sorted list of a node's own attributes; NodeAttrs adds the defaults of the op's declaration.
 #pragma once
 
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -60,20 +62,48 @@ std::string AttrToString(const Attr& value, size_t limit = 80);
 bool AttrEquals(const Attr& a, const Attr& b);
 // A hash consistent with AttrEquals.
 uint64_t AttrHash(const Attr& value);
+// True for numbers, types and texts: what is copied and compared at a glance.
+bool IsSmallAttr(const Attr& value);
 
+// Copies share their entries until one of them is changed, so that nodes of copied graphs, and like nodes of one graph, cost one
+// pointer each. Threading: different maps may be used from different threads, whatever they share.
 class AttrMap {
  public:
+  using Entry = std::pair<absl::string_view, Attr>;  // names are interned for the process
+
+  AttrMap() = default;
+  AttrMap(const AttrMap& other);
+  AttrMap(AttrMap&& other) noexcept : shared_(std::exchange(other.shared_, nullptr)) {}
+  AttrMap& operator=(AttrMap other) noexcept {
+    std::swap(shared_, other.shared_);
+    return *this;
+  }
+  ~AttrMap();
+
   // Null if there is none of that name.
   const Attr* Find(absl::string_view name) const;
   void Set(absl::string_view name, Attr value);
   bool Erase(absl::string_view name);
-  size_t size() const { return entries_.size(); }
-  auto begin() const { return entries_.begin(); }
-  auto end() const { return entries_.end(); }
-  void Reserve(size_t n) { entries_.reserve(n); }
+  size_t size() const { return entries().size(); }
+  auto begin() const { return entries().begin(); }
+  auto end() const { return entries().end(); }
+  void Reserve(size_t n) { MutableEntries().reserve(n); }
+  // True if both have the same entries in the same memory; maps of equal contents may have their own.
+  bool SharesWith(const AttrMap& other) const { return shared_ == other.shared_; }
+  // Tells maps that share apart from others, for as long as one of them lives.
+  const void* identity() const { return shared_; }
 
  private:
-  std::vector<std::pair<absl::string_view, Attr>> entries_;  // sorted by name; names are interned for the process
+  using Entries = std::vector<Entry>;  // sorted by name
+  struct Shared {
+    std::atomic<int64_t> owners{1};
+    Entries entries;
+  };
+
+  const Entries& entries() const;
+  Entries& MutableEntries();  // this map's alone
+
+  Shared* shared_ = nullptr;  // null: empty
 };
 
 // Process-wide interning of attribute names: few distinct ones exist, so they are never freed.

@@ -52,7 +52,8 @@ class FactRenumberer {
 absl::Status Compact(Graph graph, CompiledGraph* out) {
   const int num_nodes = graph.num_nodes();
   std::vector<NodeId> new_ids;
-  THALWEG_ASSIGN_OR_RETURN(out->graph, std::move(graph).Compacted(&new_ids));
+  out->graph = std::move(graph);
+  THALWEG_RETURN_IF_ERROR(out->graph.Compact(&new_ids));
   const auto renumber = [&new_ids](NodeId* id) { *id = *id == kNoNode ? kNoNode : new_ids[*id]; };
   FactRenumberer facts(new_ids);
   std::vector<DecisionRecord> records(out->graph.num_nodes());

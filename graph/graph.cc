@@ -120,7 +120,7 @@ void Graph::AddControlEdge(NodeId from, NodeId to) {
 void Graph::RedirectUses(const Consumers& consumers, Endpoint from, Endpoint to) {
   for (const Consumers::Use& use : consumers.of(from.node)) {
     if (use.port != from.port || nodes_[use.node].removed) continue;
-    std::vector<Endpoint>& inputs = nodes_[use.node].inputs;
+    NodeInputs& inputs = nodes_[use.node].inputs;
     if (static_cast<size_t>(use.input) < inputs.size() && inputs[use.input] == from) inputs[use.input] = to;
   }
 }
@@ -153,7 +153,7 @@ Consumers Graph::BuildConsumers() const {
   const auto for_each_edge = [this](auto&& visit) {
     for (NodeId id = 0; id < num_nodes(); ++id) {
       if (nodes_[id].removed) continue;
-      const std::vector<Endpoint>& inputs = nodes_[id].inputs;
+      const NodeInputs& inputs = nodes_[id].inputs;
       for (size_t i = 0; i < inputs.size(); ++i) {
         if (inputs[i].node != kNoNode) visit(id, static_cast<int32_t>(i), inputs[i]);
       }
@@ -207,17 +207,21 @@ absl::StatusOr<std::vector<NodeId>> Graph::TopologicalOrder() const {
   return order;
 }
 
-template <typename Take>
-absl::StatusOr<Graph> Graph::CompactedBy(Take take, std::vector<NodeId>* old_to_new) const {
-  THALWEG_ASSIGN_OR_RETURN(const std::vector<NodeId> order, TopologicalOrder());
-  std::vector<NodeId> new_ids(nodes_.size(), kNoNode);
-  for (size_t i = 0; i < order.size(); ++i) new_ids[order[i]] = static_cast<NodeId>(i);
+absl::StatusOr<Graph> Graph::Compacted(std::vector<NodeId>* old_to_new) const {
+  Graph compact = *this;
+  THALWEG_RETURN_IF_ERROR(compact.Compact(old_to_new));
+  return compact;
+}
 
-  Graph compact = EmptyCopy();
-  compact.derived_counts_ = derived_counts_;
-  compact.Reserve(static_cast<int>(order.size()));
-  for (const NodeId id : order) {
-    Node node = take(id);
+absl::Status Graph::Compact(std::vector<NodeId>* old_to_new) {
+  std::vector<NodeId> new_ids(nodes_.size(), kNoNode);
+  size_t kept = 0;
+  {
+    THALWEG_ASSIGN_OR_RETURN(const std::vector<NodeId> order, TopologicalOrder());
+    for (const NodeId id : order) new_ids[id] = static_cast<NodeId>(kept++);
+  }
+  for (Node& node : nodes_) {
+    if (node.removed) continue;
     for (Endpoint& input : node.inputs) {
       const NodeId producer = new_ids[input.node];
       if (producer == kNoNode) {
@@ -226,18 +230,35 @@ absl::StatusOr<Graph> Graph::CompactedBy(Take take, std::vector<NodeId>* old_to_
       }
       input.node = producer;
     }
-    compact.AddCopiedNode(std::move(node));
   }
-  if (old_to_new != nullptr) *old_to_new = std::move(new_ids);
-  return compact;
+  if (old_to_new != nullptr) *old_to_new = new_ids;
+  MoveNodes(std::move(new_ids), kept);
+  return absl::OkStatus();
 }
 
-absl::StatusOr<Graph> Graph::Compacted(std::vector<NodeId>* old_to_new) const& {
-  return CompactedBy([this](NodeId id) { return nodes_[id]; }, old_to_new);
-}
-
-absl::StatusOr<Graph> Graph::Compacted(std::vector<NodeId>* old_to_new) && {
-  return CompactedBy([this](NodeId id) { return std::move(nodes_[id]); }, old_to_new);
+// Puts every node where `new_ids` says, along the cycles of the permutation, and drops those that have no new id.
+void Graph::MoveNodes(std::vector<NodeId> new_ids, size_t kept) {
+  bool moved = kept < nodes_.size();
+  NodeId dropped = static_cast<NodeId>(kept);
+  for (NodeId& id : new_ids) {
+    if (id == kNoNode) id = dropped++;
+  }
+  for (NodeId id = 0; id < num_nodes(); ++id) {
+    while (new_ids[id] != id) {
+      const NodeId target = new_ids[id];
+      std::swap(nodes_[id], nodes_[target]);
+      std::swap(new_ids[id], new_ids[target]);
+      moved = true;
+    }
+  }
+  if (!moved) return;
+  nodes_.resize(kept);
+  if (kept < nodes_.capacity() / 4 * 3) nodes_.shrink_to_fit();
+  by_name_ = NameIndex();
+  by_name_.Reserve(kept);
+  for (NodeId id = 0; id < num_nodes(); ++id) {
+    by_name_.InsertIfNew(nodes_[id].name, id, [this](NodeId other) { return nodes_[other].name; });
+  }
 }
 
 absl::string_view Graph::Intern(absl::string_view text) { return arena_->Intern(text); }

@@ -42,16 +42,19 @@ struct Endpoint {
   }
 };
 
+// What most nodes have few of lies in the node itself: a graph of millions of nodes is one block of memory.
+using NodeInputs = absl::InlinedVector<Endpoint, 2>;
+using NodeTypes = absl::InlinedVector<DType, 4>;
+
 struct Node {
   absl::string_view name;
   absl::string_view op;
   const OpSchema* schema = nullptr;    // null: `op` is a function of the library (or, before validation, unknown)
   absl::string_view requested_device;  // as written in the file; "" if none
   AttrMap attrs;                       // as written; defaults are in the schema
-  std::vector<Endpoint> inputs;        // data inputs in order, then control inputs
+  NodeInputs inputs;                   // data inputs in order, then control inputs
+  NodeTypes output_types;              // one per output; reference types keep their flag
   int32_t num_data_inputs = 0;
-  std::vector<DType> output_types;  // one per output; reference types keep their flag
-  bool removed = false;             // a pass has taken it out; ids of others do not move
 
   // Which nodes of the loaded graph this one stands for. A node as loaded has origin == its own id there; a rewritten
   // one keeps the id of the node whose value it computes, with others it absorbed in `also`; a node that a pass made up
@@ -60,7 +63,8 @@ struct Node {
   std::shared_ptr<const std::vector<NodeId>> also;
   const char* inserted_by = nullptr;
 
-  int32_t device = -1;  // index into the session's devices once placed
+  int32_t device = -1;   // index into the session's devices once placed
+  bool removed = false;  // a pass has taken it out; ids of others do not move
 
   absl::Span<const Endpoint> data_inputs() const { return absl::MakeConstSpan(inputs).subspan(0, num_data_inputs); }
   absl::Span<const Endpoint> control_inputs() const { return absl::MakeConstSpan(inputs).subspan(num_data_inputs); }
@@ -136,9 +140,9 @@ class Graph {
   absl::StatusOr<std::vector<NodeId>> TopologicalOrder() const;
   // A copy without removed nodes, renumbered in topological order. `old_to_new` (optional) gets kNoNode for removed
   // ones.
-  absl::StatusOr<Graph> Compacted(std::vector<NodeId>* old_to_new = nullptr) const&;
-  // The same, taking the nodes out of this graph instead of copying them.
-  absl::StatusOr<Graph> Compacted(std::vector<NodeId>* old_to_new = nullptr) &&;
+  absl::StatusOr<Graph> Compacted(std::vector<NodeId>* old_to_new = nullptr) const;
+  // Makes this graph so, in its own memory. After an error the graph is of no use.
+  absl::Status Compact(std::vector<NodeId>* old_to_new = nullptr);
 
   absl::string_view Intern(absl::string_view text);
 
@@ -161,9 +165,7 @@ class Graph {
 
  private:
   class StringArena;
-  // `take(id)` gives the node to keep.
-  template <typename Take>
-  absl::StatusOr<Graph> CompactedBy(Take take, std::vector<NodeId>* old_to_new) const;
+  void MoveNodes(std::vector<NodeId> new_ids, size_t kept);
 
   std::vector<Node> nodes_;
   NameIndex by_name_;

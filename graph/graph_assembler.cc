@@ -33,7 +33,7 @@ bool LooksLikeDefault(const Attr& value) {
   return false;
 }
 
-void EraseRepeated(std::vector<Endpoint>* inputs, size_t begin) {
+void EraseRepeated(NodeInputs* inputs, size_t begin) {
   constexpr size_t kFewEnoughToScan = 16;
   const auto first = inputs->begin() + static_cast<ptrdiff_t>(begin);
   if (inputs->size() - begin <= kFewEnoughToScan) {
@@ -202,6 +202,16 @@ void GraphAssembler::AddAttrs(const RawNode& raw, NodeId id) {
     }
   }
   if (!undeclared.empty()) ReportUndeclared(id, undeclared);
+  ShareAttrs(node);
+}
+
+// Most nodes of an op have the same attributes: they are given those of the one before them.
+void GraphAssembler::ShareAttrs(Node& node) {
+  if (!std::all_of(node.attrs.begin(), node.attrs.end(), [](const auto& attr) { return IsSmallAttr(attr.second); })) return;
+  AttrMap& last = last_attrs_[node.op];
+  const auto same = [](const auto& a, const auto& b) { return a.first == b.first && AttrEquals(a.second, b.second); };
+  if (std::equal(node.attrs.begin(), node.attrs.end(), last.begin(), last.end(), same)) node.attrs = last;
+  else last = node.attrs;
 }
 
 // L13: such a graph loads, the attributes are left out.

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "thalweg/graph/findings.h"
 #include "thalweg/graph/functions.h"
@@ -57,6 +58,7 @@ class GraphAssembler : public GraphSink {
   void AddInputs(const RawNode& raw, NodeId id);
   void AddInput(absl::string_view text, NodeId id);
   void AddAttrs(const RawNode& raw, NodeId id);
+  void ShareAttrs(Node& node);
   void ReportUndeclared(NodeId id, const std::vector<const RawNode::RawAttr*>& undeclared);
   void ResolvePending();
   void DropRepeatedControlInputs();
@@ -70,6 +72,7 @@ class GraphAssembler : public GraphSink {
   std::vector<PendingInput> pending_;
   std::string pending_names_;
   std::vector<const RawNode::RawAttr*> sorted_attrs_;  // reused
+  absl::flat_hash_map<absl::string_view, AttrMap> last_attrs_;  // by op: those of its last node, if they are small
 };
 
 }  // namespace thalweg

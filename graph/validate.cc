@@ -212,7 +212,7 @@ class Validator {
       }
       return false;
     }
-    node.output_types = types_;
+    node.output_types.assign(types_.begin(), types_.end());
     return true;
   }
 

@@ -8,7 +8,7 @@
 namespace thalweg {
 namespace {
 
-absl::Status CheckArgs(const FunctionBody& body, const std::vector<DType>& types) {
+absl::Status CheckArgs(const FunctionBody& body, absl::Span<const DType> types) {
   const size_t takes = body.args.size();
   if (types.size() != takes) {
     const std::string message = absl::StrCat("function ", Quoted(body.function.name), " takes ", takes, takes == 1 ? " argument" : " arguments",
@@ -24,7 +24,7 @@ absl::Status CheckArgs(const FunctionBody& body, const std::vector<DType>& types
 }
 
 // Of the results that both sides have.
-absl::Status CheckResultTypes(const FunctionBody& body, const std::vector<DType>& types) {
+absl::Status CheckResultTypes(const FunctionBody& body, absl::Span<const DType> types) {
   for (size_t i = 0; i < std::min(types.size(), body.results.size()); ++i) {
     const DType given = body.result_type(static_cast<int>(i));
     if (given == RemoveRef(types[i])) continue;
@@ -41,7 +41,7 @@ absl::Status WrongResultCount(const FunctionBody& body, size_t declared) {
 
 }  // namespace
 
-absl::Status CheckCall(const FunctionBody& body, const std::vector<DType>& arg_types, const std::vector<DType>& result_types) {
+absl::Status CheckCall(const FunctionBody& body, absl::Span<const DType> arg_types, absl::Span<const DType> result_types) {
   THALWEG_RETURN_IF_ERROR(CheckArgs(body, arg_types));
   if (body.results.size() > result_types.size()) return WrongResultCount(body, result_types.size());
   return CheckResultTypes(body, result_types);
@@ -51,7 +51,7 @@ absl::Status TooFewResults(const Node& call, int given) {
   return absl::InternalError(absl::StrCat(NodeLabel(call), " declares ", call.num_outputs(), " results, but its function has only ", given));
 }
 
-absl::Status CheckBranch(const FunctionBody& body, const std::vector<DType>& arg_types, const std::vector<DType>& result_types) {
+absl::Status CheckBranch(const FunctionBody& body, absl::Span<const DType> arg_types, absl::Span<const DType> result_types) {
   if (absl::Status status = CheckArgs(body, arg_types); !status.ok()) return absl::InvalidArgumentError(status.message());
   if (body.results.size() != result_types.size()) return WrongResultCount(body, result_types.size());
   return CheckResultTypes(body, result_types);

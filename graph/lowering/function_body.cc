@@ -248,7 +248,7 @@ class Instantiation {
     control.erase(std::unique(control.begin(), control.end()), control.end());
     Node& node = graph().mutable_node(id);
     node.num_data_inputs = static_cast<int32_t>(data.size());
-    node.inputs = std::move(data);
+    node.inputs.assign(data.begin(), data.end());
     node.inputs.insert(node.inputs.end(), control.begin(), control.end());
   }
 

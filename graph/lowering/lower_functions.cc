@@ -115,14 +115,15 @@ class Lowerer {
     Node node = *NewInternalNode(graph_, op);
     node.attrs = std::move(attrs);
     node.num_data_inputs = static_cast<int32_t>(data.size());
-    node.inputs = std::move(data);
+    node.inputs.assign(data.begin(), data.end());
     for (const Endpoint control : controls) {
       if (Exists(control)) node.inputs.push_back(control);
     }
     node.requested_device = device;
     node.origin = origin_;
     // Cannot fail: the attributes are those that the declaration asks for.
-    ResolveOutputTypes(node.node_attrs(), &node.output_types).IgnoreError();
+    ResolveOutputTypes(node.node_attrs(), &types_).IgnoreError();
+    node.output_types.assign(types_.begin(), types_.end());
     return graph_.AddDerivedNode(name, std::move(node), kLowerFunctions);
   }
 
@@ -230,9 +231,9 @@ class Lowerer {
 
   // ---- Faults ----
 
-  NodeId AddFail(const std::string& name, const absl::Status& status, const std::vector<DType>& types, const std::vector<Endpoint>& controls) {
+  NodeId AddFail(const std::string& name, const absl::Status& status, absl::Span<const DType> types, const std::vector<Endpoint>& controls) {
     AttrMap attrs;
-    attrs.Set("Tout", MakeListAttr(types));
+    attrs.Set("Tout", MakeListAttr(std::vector<DType>(types.begin(), types.end())));
     attrs.Set("code", static_cast<int64_t>(status.code()));
     attrs.Set("message", std::string(status.message()));
     return Add("_Fail", name, {}, controls, std::move(attrs), device_);
@@ -330,13 +331,13 @@ class Lowerer {
     if (id < num_given_) must_run_.push_back(ControlFrom(id));
   }
 
-  AttrMap CallAttrs(const FunctionRef& function, const std::vector<Endpoint>& args, const std::vector<DType>& result_types, Effects effects) const {
+  AttrMap CallAttrs(const FunctionRef& function, const std::vector<Endpoint>& args, absl::Span<const DType> result_types, Effects effects) const {
     std::vector<DType> arg_types;
     for (const Endpoint arg : args) arg_types.push_back(TypeOf(arg));
     AttrMap attrs;
     attrs.Set("f", std::make_shared<const FunctionRef>(function));
     attrs.Set("Tin", MakeListAttr(std::move(arg_types)));
-    attrs.Set("Tout", MakeListAttr(result_types));
+    attrs.Set("Tout", MakeListAttr(std::vector<DType>(result_types.begin(), result_types.end())));
     attrs.Set("all_stateful", effects == Effects::kAllStateful);
     return attrs;
   }
@@ -384,7 +385,7 @@ class Lowerer {
       outputs->resize(node.num_outputs());
       return;
     }
-    const std::vector<DType> types(node.output_types.begin() + given, node.output_types.end());
+    const absl::Span<const DType> types = absl::MakeConstSpan(node.output_types).subspan(given);
     const NodeId fail = AddFail(absl::StrCat(name, "/_missing"), TooFewResults(node, given), types, {done});
     for (const Endpoint output : OutputsOf(fail, node.num_outputs() - given)) outputs->push_back(output);
   }
@@ -570,7 +571,7 @@ class Lowerer {
   }
 
   // A branch of a conditional or part of a loop: a call that the scan will come to.
-  NodeId AddPart(const std::string& name, const FunctionRef& function, std::vector<Endpoint> args, const std::vector<DType>& result_types, Site site) {
+  NodeId AddPart(const std::string& name, const FunctionRef& function, std::vector<Endpoint> args, absl::Span<const DType> result_types, Site site) {
     AttrMap attrs = CallAttrs(function, args, result_types, site.effects);
     const NodeId call = Add("_Call", name, std::move(args), {}, std::move(attrs), device_);
     sites_.emplace(call, std::move(site));
@@ -805,6 +806,7 @@ class Lowerer {
   absl::flat_hash_map<NodeId, Replacement> replaced_;
   absl::flat_hash_map<Endpoint, Endpoint> identity_of_;           // of outputs of Switches
   absl::flat_hash_set<std::string> frames_;
+  std::vector<DType> types_;                                      // reused
   std::vector<Endpoint> must_run_;
   // Of the node that is being lowered.
   NodeId origin_ = kNoNode;

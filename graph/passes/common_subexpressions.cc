@@ -64,8 +64,8 @@ class Merger {
     merged_.push_back(id);
   }
 
-  std::vector<Endpoint> ComparableInputs(const Node& node) const {
-    std::vector<Endpoint> inputs = node.inputs;
+  NodeInputs ComparableInputs(const Node& node) const {
+    NodeInputs inputs = node.inputs;
     if (node.schema->commutative) std::sort(inputs.begin(), inputs.begin() + node.num_data_inputs);
     std::sort(inputs.begin() + node.num_data_inputs, inputs.end());
     return inputs;

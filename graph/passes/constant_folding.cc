@@ -155,8 +155,8 @@ class Folder {
 
   absl::Status Replace(NodeId id, std::vector<TensorLiteralPtr> values) {
     changed_ = true;
-    std::vector<Endpoint> controls = InheritedControls(id);
-    if (values.size() == 1) return TurnIntoConst(id, std::move(values[0]), std::move(controls));
+    const std::vector<Endpoint> controls = InheritedControls(id);
+    if (values.size() == 1) return TurnIntoConst(id, std::move(values[0]), controls);
     return SplitIntoConsts(id, std::move(values), controls);
   }
 
@@ -167,7 +167,7 @@ class Folder {
       constant.attrs.Set("dtype", value->dtype);
       constant.output_types = {value->dtype};
       constant.attrs.Set("value", std::move(value));
-      constant.inputs = controls;
+      constant.inputs.assign(controls.begin(), controls.end());
       constant.requested_device = graph_.node(id).requested_device;
       const NodeId made = graph_.AddDerivedNode(absl::StrCat(graph_.node(id).name, "/_folded"), std::move(constant),
                                                 "constant_folding");
@@ -180,7 +180,7 @@ class Folder {
   }
 
   // In place, so that readers and the name stay.
-  absl::Status TurnIntoConst(NodeId id, TensorLiteralPtr value, std::vector<Endpoint> controls) {
+  absl::Status TurnIntoConst(NodeId id, TensorLiteralPtr value, const std::vector<Endpoint>& controls) {
     THALWEG_ASSIGN_OR_RETURN(const Node constant, NewInternalNode(graph_, "Const"));
     for (Endpoint input : graph_.node(id).data_inputs()) {
       if (IsConst(graph_.node(input.node))) Absorb(graph_.mutable_node(id), graph_.node(input.node));
@@ -194,7 +194,7 @@ class Folder {
     attrs.Set("dtype", value->dtype);
     attrs.Set("value", std::move(value));
     node.attrs = std::move(attrs);
-    node.inputs = std::move(controls);
+    node.inputs.assign(controls.begin(), controls.end());
     node.num_data_inputs = 0;
     return absl::OkStatus();
   }

@@ -20,7 +20,7 @@ NodeId AddPlain(Graph& graph, const std::string& name, const std::string& op, st
   node.op = op;
   node.num_data_inputs = 0;
   for (const Endpoint input : inputs) node.num_data_inputs += !input.is_control();
-  node.inputs = std::move(inputs);
+  node.inputs.assign(inputs.begin(), inputs.end());
   node.output_types.assign(outputs, DType::kFloat32);
   return graph.AddNode(std::move(node));
 }

@@ -56,7 +56,7 @@ TEST(Loader, TextAndBinaryGiveTheSameGraph) {
   EXPECT_EQ(from_binary->graph.versions.producer, 1286);
   EXPECT_THAT(from_binary->graph.versions.bad_consumers, ElementsAre(3));
   EXPECT_EQ(from_text.node(0).origin, 0);
-  EXPECT_EQ(from_text.node(1).output_types, std::vector<DType>{DType::kFloat32});
+  EXPECT_THAT(from_text.node(1).output_types, ElementsAre(DType::kFloat32));
 }
 
 TEST(Loader, SevenFaultsOfSevenKindsAreSevenFindings) {
@@ -288,7 +288,7 @@ TEST(Loader, FunctionsAreOpsOfTheirGraph) {
   ASSERT_NE(graph.functions, nullptr);
   EXPECT_NE(graph.functions->Find("Twice"), nullptr);
   EXPECT_EQ(graph.node(1).schema, nullptr);
-  EXPECT_EQ(graph.node(1).output_types, std::vector<DType>{DType::kFloat32});
+  EXPECT_THAT(graph.node(1).output_types, ElementsAre(DType::kFloat32));
   ExpectFault(kX + UnaryText("y", "Twice", "x", "DT_INT32") + kFunction, "dtype(y)", {"int32"});
   ExpectFault("node { name: 'y' op: 'Twice' } " + std::string(kFunction), "missing attribute(y)", {"'T'"});
 }

@@ -167,8 +167,10 @@ Node MakeNode(const OpRegistry& schemas, const ParsedLine& line, NodeId id) {
     if (halves.size() != 2) Fail(line.text, absl::StrCat("attribute '", attr, "' has no value"));
     node.attrs.Set(halves[0], ParseAttr(node.schema->FindAttr(halves[0]), halves[1], line.text));
   }
-  absl::Status status = ResolveOutputTypes(node.node_attrs(), &node.output_types);
+  std::vector<DType> types;
+  absl::Status status = ResolveOutputTypes(node.node_attrs(), &types);
   if (!status.ok()) Fail(line.text, std::string(status.message()));
+  node.output_types.assign(types.begin(), types.end());
   return node;
 }
 
