@@ -29,11 +29,20 @@ bool IsFreeForResult(const Tensor& left, DType dtype, const Shape& shape) {
 
 }  // namespace
 
+KernelSignature KernelSignature::OnHost(absl::Span<const DType> inputs, absl::Span<const DType> outputs) {
+  KernelSignature signature;
+  signature.input_types.assign(inputs.begin(), inputs.end());
+  signature.output_types.assign(outputs.begin(), outputs.end());
+  signature.input_memory.assign(inputs.size(), MemoryKind::kHost);
+  signature.output_memory.assign(outputs.size(), MemoryKind::kHost);
+  return signature;
+}
+
 absl::StatusOr<Tensor*> KernelContext::AllocateOutput(int i, const Shape& shape) {
   const DType dtype = output_dtype(i);
   if (IsFreeForResult(outputs_[i].tensor, dtype, shape)) return &outputs_[i].tensor;
   absl::StatusOr<Tensor> tensor =
-      Tensor::Allocate(dtype, shape, AllocatorFor(*node_, *step_, node_->output_memory[i], dtype), node_->id);
+      Tensor::Allocate(dtype, shape, AllocatorFor(*node_, *step_, node_->output_memory()[i], dtype), node_->id);
   if (!tensor.ok()) return tensor.status();
   outputs_[i].tensor = AsKernelSees(*node_->device, *std::move(tensor));
   return &outputs_[i].tensor;
@@ -45,7 +54,7 @@ absl::StatusOr<Tensor*> KernelContext::ForwardOrAllocateOutput(std::initializer_
     Value& value = slots_[input_slots_[i]];
     if (!last_use_[i] || value.ref != nullptr) continue;
     const Tensor& in = value.tensor;
-    if (in.dtype() != dtype || in.num_elements() != shape.num_elements() || node_->input_memory[i] != node_->output_memory[output] ||
+    if (in.dtype() != dtype || in.num_elements() != shape.num_elements() || node_->input_memory()[i] != node_->output_memory()[output] ||
         !in.OwnsBufferAlone()) {
       continue;
     }

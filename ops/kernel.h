@@ -29,21 +29,42 @@ namespace thalweg {
 
 class StepServices;
 
-// What stays the same about a node over all its executions. Owned by the plan (or session), outlives its kernel.
-struct KernelNode {
-  std::string name;
-  const OpSchema* schema = nullptr;
-  const AttrMap* attrs = nullptr;
-  Device* device = nullptr;
-  int32_t id = -1;  // the plan's id of the node, -1 outside a plan
+// Types and memory of the inputs and outputs of like nodes: one object for all of a plan.
+struct KernelSignature {
   std::vector<DType> input_types;
   std::vector<DType> output_types;
   std::vector<MemoryKind> input_memory;
   std::vector<MemoryKind> output_memory;
-  // Inputs known at compile time (null otherwise); lets a kernel pack weights or read axes once.
-  std::vector<TensorLiteralPtr> constant_inputs;
+
+  // Everything in host memory.
+  static KernelSignature OnHost(absl::Span<const DType> inputs, absl::Span<const DType> outputs);
+
+  friend bool operator==(const KernelSignature& a, const KernelSignature& b) {
+    return a.input_types == b.input_types && a.output_types == b.output_types && a.input_memory == b.input_memory &&
+           a.output_memory == b.output_memory;
+  }
+  template <typename H>
+  friend H AbslHashValue(H h, const KernelSignature& s) {
+    return H::combine(std::move(h), s.input_types, s.output_types, s.input_memory, s.output_memory);
+  }
+};
+inline const KernelSignature kNoArguments{};
+
+// What stays the same about a node over all its executions. Owned by the plan (or session), outlives its kernel; so does what it
+// points at.
+struct KernelNode {
+  absl::string_view name;
+  const OpSchema* schema = nullptr;
+  const AttrMap* attrs = nullptr;
+  Device* device = nullptr;
+  const KernelSignature* signature = &kNoArguments;  // never null
+  int32_t id = -1;                                   // the plan's id of the node, -1 outside a plan
 
   NodeAttrs node_attrs() const { return NodeAttrs(attrs, schema); }
+  const std::vector<DType>& input_types() const { return signature->input_types; }
+  const std::vector<DType>& output_types() const { return signature->output_types; }
+  const std::vector<MemoryKind>& input_memory() const { return signature->input_memory; }
+  const std::vector<MemoryKind>& output_memory() const { return signature->output_memory; }
 };
 
 class KernelContext;
@@ -54,6 +75,8 @@ class Kernel {
   virtual absl::Status Compute(KernelContext& ctx) = 0;
   // True for AsyncKernel only.
   virtual bool is_async() const { return false; }
+  // True if the kernel is the same for all nodes of one definition, device, signature and attributes: a plan makes it once for them.
+  virtual bool suits_like_nodes() const { return false; }
 };
 
 // A kernel that finishes later. The context stays valid until `done` has been called, which must happen exactly once, on
@@ -69,17 +92,21 @@ class AsyncKernel : public Kernel {
 // What a kernel factory may read. `attr` helpers: KernelInit::Attr<int64_t>("axis").
 class KernelInit {
  public:
-  // `input_shapes`: what shape inference knows of the inputs, or nothing. `threads`: how many a step will have.
-  explicit KernelInit(const KernelNode& node, absl::Span<const PartialShape> input_shapes = {}, int threads = 1)
-      : node_(node), input_shapes_(input_shapes), threads_(threads) {}
+  // `input_shapes`: what shape inference knows of the inputs, or nothing. `threads`: how many a step will have. `constants`: the
+  // inputs that are known now (null where not), or nothing; they let a kernel pack weights once.
+  explicit KernelInit(const KernelNode& node, absl::Span<const PartialShape> input_shapes = {}, int threads = 1,
+                      absl::Span<const TensorLiteralPtr> constants = {})
+      : node_(node), input_shapes_(input_shapes), threads_(threads), constants_(constants) {}
   const KernelNode& node() const { return node_; }
   int threads() const { return threads_; }
   // Input i as far as its shape is known before anything runs.
   PartialShape input_shape(size_t i) const {
     if (i < input_shapes_.size()) return input_shapes_[i];
-    const bool constant = i < node_.constant_inputs.size() && node_.constant_inputs[i] != nullptr;
-    return constant ? PartialShape::Known(node_.constant_inputs[i]->shape) : PartialShape();
+    const TensorLiteralPtr constant = constant_input(i);
+    return constant != nullptr ? PartialShape::Known(constant->shape) : PartialShape();
   }
+  // Null if the value is not known now.
+  TensorLiteralPtr constant_input(size_t i) const { return i < constants_.size() ? constants_[i] : nullptr; }
   template <typename T>
   absl::StatusOr<T> Attr(absl::string_view name) const { return node_.node_attrs().Get<T>(name); }
 
@@ -87,6 +114,7 @@ class KernelInit {
   const KernelNode& node_;
   const absl::Span<const PartialShape> input_shapes_;
   const int threads_;
+  const absl::Span<const TensorLiteralPtr> constants_;
 };
 
 // One execution of a node. Made by the executor; a kernel uses it only until it returns (or calls done).
@@ -96,10 +124,10 @@ class KernelContext {
   Device& device() const { return *node_->device; }
   StepServices& step() const { return *step_; }
 
-  int num_inputs() const { return static_cast<int>(node_->input_types.size()); }
-  int num_outputs() const { return static_cast<int>(node_->output_types.size()); }
-  DType input_dtype(int i) const { return RemoveRef(node_->input_types[i]); }
-  DType output_dtype(int i) const { return RemoveRef(node_->output_types[i]); }
+  int num_inputs() const { return static_cast<int>(node_->input_types().size()); }
+  int num_outputs() const { return static_cast<int>(node_->output_types().size()); }
+  DType input_dtype(int i) const { return RemoveRef(node_->input_types()[i]); }
+  DType output_dtype(int i) const { return RemoveRef(node_->output_types()[i]); }
 
   // The value of input i. Requires that it is present, which holds for every op but Merge-like ones.
   const Tensor& input(int i) const { return slots_[input_slots_[i]].tensor; }

@@ -91,23 +91,22 @@ class CpuEvaluator : public ConstantEvaluator {
     THALWEG_ASSIGN_OR_RETURN(std::vector<std::shared_ptr<Device>> devices, MakeDevices(requests, budget));
 
     KernelNode info;
-    info.name = std::string(node.name);
+    info.name = node.name;
     info.schema = node.schema;
     info.attrs = &node.attrs;
     info.device = devices[0].get();
-    info.output_types = node.output_types;
-    THALWEG_RETURN_IF_ERROR(ResolveInputTypes(node.node_attrs(), &info.input_types));
-    if (info.input_types.size() != inputs.size()) return absl::InternalError("constant folding: number of inputs");
-    info.input_memory.assign(info.input_types.size(), MemoryKind::kHost);
-    info.output_memory.assign(info.output_types.size(), MemoryKind::kHost);
-    info.constant_inputs.assign(inputs.begin(), inputs.end());
+    std::vector<DType> input_types;
+    THALWEG_RETURN_IF_ERROR(ResolveInputTypes(node.node_attrs(), &input_types));
+    if (input_types.size() != inputs.size()) return absl::InternalError("constant folding: number of inputs");
+    const KernelSignature signature = KernelSignature::OnHost(input_types, node.output_types);
+    info.signature = &signature;
 
     ScopedComputeThread compute;
-    THALWEG_ASSIGN_OR_RETURN(std::unique_ptr<Kernel> kernel, def->factory(KernelInit(info)));
+    THALWEG_ASSIGN_OR_RETURN(std::unique_ptr<Kernel> kernel, def->factory(KernelInit(info, {}, 1, inputs)));
     if (kernel->is_async()) return absl::UnimplementedError("asynchronous kernels are not folded");
     kernel = WithTextAccounting(std::move(kernel), info);
 
-    std::vector<Value> values(inputs.size() + info.output_types.size());
+    std::vector<Value> values(inputs.size() + node.output_types.size());
     std::vector<uint32_t> slots(inputs.size());
     for (size_t i = 0; i < inputs.size(); ++i) {
       slots[i] = static_cast<uint32_t>(i);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/node_hash_set.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "thalweg/graph/compile_graph.h"
@@ -110,9 +111,10 @@ struct Plan {
   std::vector<std::string> fetch_names;
 
   // What kernels and traces refer to.
-  std::vector<std::unique_ptr<KernelNode>> infos;       // by node
-  std::vector<std::shared_ptr<Kernel>> kernels;         // by node, null for other kinds
-  std::shared_ptr<const CompiledGraph> compiled;        // owns the attributes that infos point at
+  std::shared_ptr<const CompiledGraph> compiled;        // owns the names and attributes that infos point at; without its placement
+  absl::node_hash_set<KernelSignature> signatures;      // that infos point at
+  std::vector<KernelNode> infos;                        // by id in compiled->graph
+  std::vector<std::shared_ptr<Kernel>> kernels;         // those that nodes point at
   std::shared_ptr<const Graph> loaded;                  // for the names of originals
   std::vector<NodeId> graph_ids;                        // by node: its id in compiled->graph
   std::vector<std::shared_ptr<Device>> devices;
@@ -136,7 +138,10 @@ class StatefulKernels {
  private:
   struct Entry {
     std::string op;
-    AttrMap attrs;    // a copy: the kernel outlives the compiled graph it was first made for
+    // Copies of what `info` points at: the kernel outlives the plan it was first made for.
+    std::string name;
+    AttrMap attrs;
+    KernelSignature signature;
     KernelNode info;
     std::shared_ptr<Kernel> kernel;
   };

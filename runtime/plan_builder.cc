@@ -1,9 +1,12 @@
 #include <algorithm>
 #include <memory>
 #include <queue>
+#include <tuple>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "absl/container/inlined_vector.h"
 #include "absl/hash/hash.h"
 #include "absl/strings/str_cat.h"
 #include "thalweg/graph/cost.h"
@@ -23,18 +26,18 @@ namespace {
 
 // What the builder knows of a graph node before the plan is laid out.
 struct Draft {
-  NodeId id = kNoNode;
-  NodeKind kind = NodeKind::kNoOp;
-  OpRole role = OpRole::kNormal;
-  std::unique_ptr<KernelNode> info;
-  std::shared_ptr<Kernel> kernel;
-  double nanos = 0;              // estimated
+  Kernel* kernel = nullptr;
   std::unique_ptr<Tensor> constant;  // of kConstant
+  NodeId id = kNoNode;
+  float nanos = 0;                   // estimated
+  uint32_t first_input = 0;          // into PlanBuilder::inputs_: data inputs, _Recv's being its _Send
+  uint32_t num_inputs = 0;
+  int32_t num_outputs = 0;           // _Send has one here: what it hands on
   int32_t aux = -1;
   int32_t transfer_source = -1;
-  std::vector<Endpoint> inputs;  // data inputs, _Recv's being its _Send
-  int num_outputs = 0;           // _Send has one here: what it hands on
-  bool read_through = false;     // see FlowNode
+  NodeKind kind = NodeKind::kNoOp;
+  OpRole role = OpRole::kNormal;
+  bool read_through = false;         // see FlowNode
 };
 
 // In the place of a node that can only fail.
@@ -54,11 +57,11 @@ bool IsKeptByFrame(const Node& node) {
 NodeCost CostOf(const CompiledGraph& compiled, NodeId id, const KernelNode& info) {
   const Node& node = compiled.graph.node(id);
   const size_t num_inputs = static_cast<size_t>(node.num_data_inputs);
-  if (node.schema->cost_fn == nullptr || info.input_types.size() != num_inputs) return NodeCost();
+  if (node.schema->cost_fn == nullptr || info.input_types().size() != num_inputs) return NodeCost();
   std::vector<PartialShape> inputs, outputs;
   for (Endpoint e : node.data_inputs()) inputs.push_back(compiled.shapes.output(e));
   for (int i = 0; i < node.num_outputs(); ++i) outputs.push_back(compiled.shapes.output(id, i));
-  return node.schema->cost_fn(CostContext(node.node_attrs(), info.input_types, inputs, info.output_types, outputs));
+  return node.schema->cost_fn(CostContext(node.node_attrs(), info.input_types(), inputs, info.output_types(), outputs));
 }
 
 // Copies of a function's node share the state of one kernel, however often and from where the function is called: what they
@@ -83,6 +86,7 @@ class PlanBuilder {
     plan_->devices.assign(in_.devices.begin(), in_.devices.end());
     FindTransfers();
     drafts_.reserve(graph_.num_nodes());
+    plan_->infos.reserve(graph_.num_nodes());  // they must not move
     for (NodeId id = 0; id < graph_.num_nodes(); ++id) {
       absl::Status status = AddDraft(id);
       if (!status.ok()) {
@@ -133,39 +137,51 @@ class PlanBuilder {
     draft.id = id;
     if (node.schema == nullptr) return absl::InternalError("a call of a function was left by lowering");
     draft.role = node.schema->role;
-    draft.inputs.assign(node.data_inputs().begin(), node.data_inputs().end());
+    draft.first_input = static_cast<uint32_t>(inputs_.size());
+    draft.num_inputs = static_cast<uint32_t>(node.num_data_inputs);
+    inputs_.insert(inputs_.end(), node.data_inputs().begin(), node.data_inputs().end());
     draft.num_outputs = node.num_outputs();
-    THALWEG_RETURN_IF_ERROR(MakeInfo(node, draft));
+    THALWEG_RETURN_IF_ERROR(MakeInfo(node, id));
     if (const auto fault = in_.compiled->faults.find(id); fault != in_.compiled->faults.end()) {
-      draft.kernel = std::make_shared<FaultyKernel>(fault->second);
+      draft.kernel = Own(std::make_shared<FaultyKernel>(fault->second));
       draft.kind = NodeKind::kKernel;
     } else {
       THALWEG_RETURN_IF_ERROR(SetKind(node, draft));
     }
-    draft.nanos = EstimatedNanos(CostOf(*in_.compiled, id, *draft.info));
+    draft.nanos = static_cast<float>(EstimatedNanos(CostOf(*in_.compiled, id, InfoOf(draft))));
     drafts_.push_back(std::move(draft));
     return absl::OkStatus();
   }
 
-  absl::Status MakeInfo(const Node& node, Draft& draft) {
-    auto info = std::make_unique<KernelNode>();
-    info->name = std::string(node.name);
-    info->schema = node.schema;
-    info->attrs = &node.attrs;
-    info->device = in_.devices[node.device].get();
-    info->id = draft.id;
-    info->output_types = node.output_types;
+  KernelNode& InfoOf(const Draft& draft) { return plan_->infos[draft.id]; }
+  const KernelNode& InfoOf(const Draft& draft) const { return plan_->infos[draft.id]; }
+
+  absl::Span<Endpoint> InputsOf(const Draft& draft) { return absl::MakeSpan(inputs_).subspan(draft.first_input, draft.num_inputs); }
+  absl::Span<const Endpoint> InputsOf(const Draft& draft) const {
+    return absl::MakeConstSpan(inputs_).subspan(draft.first_input, draft.num_inputs);
+  }
+
+  Kernel* Own(std::shared_ptr<Kernel> kernel) {
+    plan_->kernels.push_back(std::move(kernel));
+    return plan_->kernels.back().get();
+  }
+
+  // Few signatures serve many nodes. signature_ is that of the node whose draft is being made.
+  void Sign(KernelNode& info) { info.signature = &*plan_->signatures.insert(signature_).first; }
+
+  absl::Status MakeInfo(const Node& node, NodeId id) {
+    KernelNode& info = plan_->infos.emplace_back();
+    info.name = node.name;
+    info.schema = node.schema;
+    info.attrs = &node.attrs;
+    info.device = in_.devices[node.device].get();
+    info.id = id;
     plan_->has_references |= std::any_of(node.output_types.begin(), node.output_types.end(), IsRef);
-    THALWEG_RETURN_IF_ERROR(ResolveInputTypes(node.node_attrs(), &info->input_types));
-    const absl::Span<const Endpoint> inputs = node.data_inputs();
-    const auto literal = [this](Endpoint e) -> const TensorLiteralPtr& { return in_.compiled->shapes.literal(e); };
-    if (std::any_of(inputs.begin(), inputs.end(), [&](Endpoint e) { return literal(e) != nullptr; })) {
-      info->constant_inputs.reserve(inputs.size());
-      for (Endpoint e : inputs) info->constant_inputs.push_back(literal(e));
-    }
-    info->input_memory.assign(info->input_types.size(), MemoryKind::kHost);
-    info->output_memory.assign(info->output_types.size(), MemoryKind::kHost);
-    draft.info = std::move(info);
+    THALWEG_RETURN_IF_ERROR(ResolveInputTypes(node.node_attrs(), &signature_.input_types));
+    signature_.output_types.assign(node.output_types.begin(), node.output_types.end());
+    signature_.input_memory.assign(signature_.input_types.size(), MemoryKind::kHost);
+    signature_.output_memory.assign(signature_.output_types.size(), MemoryKind::kHost);
+    Sign(info);
     return absl::OkStatus();
   }
 
@@ -173,17 +189,19 @@ class PlanBuilder {
   absl::Status SetMemory(const Node& node, const KernelDef& def, KernelNode& info) {
     if (info.device->memory() == MemoryKind::kHost) return absl::OkStatus();
     const auto on_device = [](DType t) { return IsPlainMemory(RemoveRef(t)) ? MemoryKind::kDevice : MemoryKind::kHost; };
-    for (size_t i = 0; i < info.input_types.size(); ++i) info.input_memory[i] = on_device(info.input_types[i]);
-    for (size_t i = 0; i < info.output_types.size(); ++i) info.output_memory[i] = on_device(info.output_types[i]);
+    std::vector<MemoryKind>&inputs = signature_.input_memory, &outputs = signature_.output_memory;
+    std::transform(signature_.input_types.begin(), signature_.input_types.end(), inputs.begin(), on_device);
+    std::transform(signature_.output_types.begin(), signature_.output_types.end(), outputs.begin(), on_device);
     for (const std::string& arg : def.host_memory) {
       absl::StatusOr<ArgRange> range = InputRange(node.node_attrs(), arg);
-      std::vector<MemoryKind>* memory = &info.input_memory;
+      std::vector<MemoryKind>* memory = &inputs;
       if (!range.ok()) {
         THALWEG_ASSIGN_OR_RETURN(range, OutputRange(node.node_attrs(), arg));
-        memory = &info.output_memory;
+        memory = &outputs;
       }
       std::fill_n(memory->begin() + range->begin, range->count, MemoryKind::kHost);
     }
+    Sign(info);
     return absl::OkStatus();
   }
 
@@ -208,24 +226,40 @@ class PlanBuilder {
       default:
         return SetControlKind(node, draft);
     }
-    if (HandsInputOn(node) && !IsRef(graph_.node(draft.inputs[0].node).output_types[draft.inputs[0].port])) {
+    if (HandsInputOn(node) && !IsRef(graph_.node(node.inputs[0].node).output_types[node.inputs[0].port])) {
       draft.kind = NodeKind::kPass;
     }
-    THALWEG_ASSIGN_OR_RETURN(const KernelDef* def, in_.kernels->Find(node.node_attrs(), draft.info->device->backend()));
-    THALWEG_RETURN_IF_ERROR(SetMemory(node, *def, *draft.info));
+    KernelNode& info = InfoOf(draft);
+    THALWEG_ASSIGN_OR_RETURN(const KernelDef* def, in_.kernels->Find(node.node_attrs(), info.device->backend()));
+    THALWEG_RETURN_IF_ERROR(SetMemory(node, *def, info));
     if (draft.role == OpRole::kConstant) return MakeConstant(node, draft);
     if (draft.kind == NodeKind::kPass) return absl::OkStatus();
     if (IsKeptCall(node)) return MakeCall(node, draft);
-    if (node.stateful() && in_.stateful != nullptr && node.origin != kNoNode) {
-      THALWEG_ASSIGN_OR_RETURN(draft.kernel, in_.stateful->GetOrCreate(StateKey(node, draft.info->device->backend()), *draft.info, *def));
-    } else {
-      const std::vector<PartialShape> shapes = InputShapes(node);
-      THALWEG_ASSIGN_OR_RETURN(std::unique_ptr<Kernel> kernel, def->factory(KernelInit(*draft.info, shapes, in_.threads)));
-      draft.kernel = WithTextAccounting(std::move(kernel), *draft.info);
-    }
-    if (ShapeCheckWanted()) draft.kernel = WithShapeCheck(std::move(draft.kernel), ShapesOf(node, draft.id));
+    THALWEG_ASSIGN_OR_RETURN(draft.kernel, KernelOf(node, info, *def));
     draft.kind = draft.kernel->is_async() ? NodeKind::kAsync : NodeKind::kKernel;
     return absl::OkStatus();
+  }
+
+  absl::StatusOr<Kernel*> KernelOf(const Node& node, const KernelNode& info, const KernelDef& def) {
+    std::shared_ptr<Kernel> kernel;
+    if (node.stateful() && in_.stateful != nullptr && node.origin != kNoNode) {
+      THALWEG_ASSIGN_OR_RETURN(kernel, in_.stateful->GetOrCreate(StateKey(node, info.device->backend()), info, def));
+    } else {
+      const LikeNodes like(&def, info.device, info.signature, node.attrs.identity());
+      if (const auto found = kernel_of_like_nodes_.find(like); found != kernel_of_like_nodes_.end()) return found->second;
+      THALWEG_ASSIGN_OR_RETURN(std::unique_ptr<Kernel> made, MakeKernelOf(node, info, def));
+      kernel = WithTextAccounting(std::move(made), info);
+      if (kernel->suits_like_nodes() && !ShapeCheckWanted()) kernel_of_like_nodes_.emplace(like, kernel.get());
+    }
+    if (ShapeCheckWanted()) kernel = WithShapeCheck(std::move(kernel), ShapesOf(node, info.id));
+    return Own(std::move(kernel));
+  }
+
+  absl::StatusOr<std::unique_ptr<Kernel>> MakeKernelOf(const Node& node, const KernelNode& info, const KernelDef& def) {
+    const std::vector<PartialShape> shapes = InputShapes(node);
+    std::vector<TensorLiteralPtr> constants;
+    for (Endpoint e : node.data_inputs()) constants.push_back(in_.compiled->shapes.literal(e));
+    return def.factory(KernelInit(info, shapes, in_.threads, constants));
   }
 
   std::vector<PartialShape> InputShapes(const Node& node) const {
@@ -241,8 +275,9 @@ class PlanBuilder {
   }
 
   absl::Status SetControlKind(const Node& node, Draft& draft) {
-    THALWEG_ASSIGN_OR_RETURN(const KernelDef* def, in_.kernels->Find(node.node_attrs(), draft.info->device->backend()));
-    THALWEG_RETURN_IF_ERROR(SetMemory(node, *def, *draft.info));
+    KernelNode& info = InfoOf(draft);
+    THALWEG_ASSIGN_OR_RETURN(const KernelDef* def, in_.kernels->Find(node.node_attrs(), info.device->backend()));
+    THALWEG_RETURN_IF_ERROR(SetMemory(node, *def, info));
     switch (draft.role) {
       case OpRole::kSwitch:
         draft.kind = NodeKind::kSwitch;
@@ -273,7 +308,7 @@ class PlanBuilder {
     if (in_.functions == nullptr) return absl::InternalError("a plan of calls was built without functions to call");
     THALWEG_ASSIGN_OR_RETURN(FunctionRef function, node.node_attrs().Get<FunctionRef>("f"));
     const bool all_stateful = node.node_attrs().GetOr<bool>("all_stateful", true);
-    draft.kernel = in_.functions->KernelFor(function, all_stateful ? Effects::kAllStateful : Effects::kControlResults);
+    draft.kernel = Own(in_.functions->KernelFor(function, all_stateful ? Effects::kAllStateful : Effects::kControlResults));
     draft.kind = NodeKind::kAsync;
     return absl::OkStatus();
   }
@@ -284,12 +319,13 @@ class PlanBuilder {
       return absl::InternalError(absl::StrCat("_Recv of pair ", pair, " has no _Send"));
     }
     const Transfer& transfer = in_.compiled->transfers[pair];
-    draft.inputs = {Endpoint{send_of_pair_[pair], 0}};
-    draft.info->input_types = draft.info->output_types;
-    draft.info->constant_inputs.resize(1);
+    draft.num_inputs = 1;
+    inputs_.push_back({send_of_pair_[pair], 0});
     const auto memory = [](bool on_host) { return on_host ? MemoryKind::kHost : MemoryKind::kDevice; };
-    draft.info->input_memory = {memory(transfer.source_on_host)};
-    draft.info->output_memory = {memory(transfer.destination_on_host)};
+    signature_.input_types = signature_.output_types;
+    signature_.input_memory = {memory(transfer.source_on_host)};
+    signature_.output_memory = {memory(transfer.destination_on_host)};
+    Sign(InfoOf(draft));
     const bool same_memory = transfer.source_on_host == transfer.destination_on_host &&
                              (transfer.source_on_host || transfer.source_device == transfer.destination_device);
     draft.kind = same_memory ? NodeKind::kPass : NodeKind::kTransfer;
@@ -303,10 +339,11 @@ class PlanBuilder {
     Device& host = *in_.devices[0];
     THALWEG_ASSIGN_OR_RETURN(Tensor constant, Tensor::FromLiteral(literal, host.allocator()));
     draft.constant = std::make_unique<Tensor>(std::move(constant));
-    if (draft.info->output_memory[0] == MemoryKind::kHost) return absl::OkStatus();
+    const KernelNode& info = InfoOf(draft);
+    if (info.output_memory()[0] == MemoryKind::kHost) return absl::OkStatus();
     absl::StatusOr<Tensor> copied = absl::InternalError("the copy of a constant to its device did not finish");
-    draft.info->device->CopyFromHost(*draft.constant, draft.id, [&](absl::StatusOr<Tensor> t) { copied = std::move(t); });
-    THALWEG_RETURN_IF_ERROR(draft.info->device->Synchronize());
+    info.device->CopyFromHost(*draft.constant, draft.id, [&](absl::StatusOr<Tensor> t) { copied = std::move(t); });
+    THALWEG_RETURN_IF_ERROR(info.device->Synchronize());
     THALWEG_ASSIGN_OR_RETURN(*draft.constant, std::move(copied));
     return absl::OkStatus();
   }
@@ -319,7 +356,7 @@ class PlanBuilder {
     std::vector<int32_t> found;
     for (const Draft& draft : drafts_) {
       found.clear();
-      for (Endpoint e : draft.inputs) found.push_back(e.node);
+      for (Endpoint e : InputsOf(draft)) found.push_back(e.node);
       for (Endpoint e : graph_.node(draft.id).control_inputs()) found.push_back(e.node);
       found.erase(std::remove_if(found.begin(), found.end(), [&](int32_t p) { return !accept(p); }), found.end());
       std::sort(found.begin(), found.end());
@@ -383,12 +420,12 @@ class PlanBuilder {
     std::vector<uint8_t> read_by_merge(drafts_.size(), 0);
     for (const Draft& draft : drafts_) {
       if (draft.kind != NodeKind::kMerge) continue;
-      for (Endpoint e : draft.inputs) read_by_merge[e.node] = 1;
+      for (Endpoint e : InputsOf(draft)) read_by_merge[e.node] = 1;
     }
     for (Draft& draft : drafts_) draft.read_through = !read_by_merge[draft.id] && MayBeReadThrough(draft);
     for (Draft& draft : drafts_) {
-      for (Endpoint& e : draft.inputs) {
-        while (drafts_[e.node].read_through) e = drafts_[e.node].inputs[0];
+      for (Endpoint& e : InputsOf(draft)) {
+        while (drafts_[e.node].read_through) e = InputsOf(drafts_[e.node])[0];
       }
     }
     for (Draft& draft : drafts_) {
@@ -402,7 +439,7 @@ class PlanBuilder {
   bool MayBeReadThrough(const Draft& draft) const {
     if (draft.kind != NodeKind::kPass || (draft.role != OpRole::kNormal && draft.role != OpRole::kLoopCond)) return false;
     if (!graph_.node(draft.id).control_inputs().empty()) return false;
-    const Endpoint source = draft.inputs[0];
+    const Endpoint source = InputsOf(draft)[0];
     return ActivatesOwnIteration(source.node) && !IsRef(graph_.node(source.node).output_types[source.port]);
   }
 
@@ -422,7 +459,8 @@ class PlanBuilder {
       flow.role = drafts_[id].role;
       flow.frame = FrameOf(id);
       flow.output_frame = OutputFrameOf(id);
-      flow.data = drafts_[id].inputs;
+      const absl::Span<const Endpoint> inputs = InputsOf(drafts_[id]);
+      flow.data.assign(inputs.begin(), inputs.end());
       for (Endpoint e : node.control_inputs()) flow.controls.push_back(e.node);
       flow.num_outputs = drafts_[id].num_outputs;
       flow.is_constant_enter = IsKeptByFrame(node);
@@ -569,16 +607,16 @@ class PlanBuilder {
 
   void LayOutNodes() {
     plan_->nodes.reserve(order_.size());
-    plan_->infos.reserve(order_.size());
-    plan_->kernels.reserve(order_.size());
+    plan_->input_slots.reserve(inputs_.size());
     for (NodeId id : order_) {
-      Draft& draft = drafts_[id];
+      const Draft& draft = drafts_[id];
+      const absl::Span<const Endpoint> inputs = InputsOf(draft);
       PlanNode node;
       node.kind = draft.kind;
-      node.kernel = draft.kernel.get();
-      node.info = draft.info.get();
+      node.kernel = draft.kernel;
+      node.info = &InfoOf(draft);
       node.first_input = static_cast<uint32_t>(plan_->input_slots.size());
-      node.num_inputs = draft.kind == NodeKind::kNoOp ? 0 : static_cast<uint32_t>(draft.inputs.size());
+      node.num_inputs = draft.kind == NodeKind::kNoOp ? 0 : draft.num_inputs;
       node.first_output = first_slot_[id] - slot_base_[OutputFrameOf(id)];
       node.num_outputs = draft.role == OpRole::kConstant ? 0 : static_cast<uint16_t>(draft.num_outputs);
       node.aux = draft.aux;
@@ -587,25 +625,23 @@ class PlanBuilder {
         plan_->transfer_source.push_back(draft.transfer_source);
       }
       for (uint32_t i = 0; i < node.num_inputs; ++i) {
-        plan_->input_slots.push_back(first_slot_[draft.inputs[i].node] + draft.inputs[i].port - slot_base_[FrameOf(id)]);
+        plan_->input_slots.push_back(first_slot_[inputs[i].node] + inputs[i].port - slot_base_[FrameOf(id)]);
       }
       AddDereferences(draft, &node);
       plan_->nodes.push_back(node);
-      plan_->infos.push_back(std::move(draft.info));
-      plan_->kernels.push_back(std::move(draft.kernel));
     }
   }
 
   bool NeedsDereference(const Draft& draft, size_t input) const {
     if (draft.kind == NodeKind::kRetval || draft.kind == NodeKind::kNoOp) return false;
-    const Endpoint e = draft.inputs[input];
-    const std::vector<DType>& given = graph_.node(e.node).output_types;
-    return e.port < static_cast<int32_t>(given.size()) && IsRef(given[e.port]) && !IsRef(draft.info->input_types[input]);
+    const Endpoint e = InputsOf(draft)[input];
+    const NodeTypes& given = graph_.node(e.node).output_types;
+    return e.port < static_cast<int32_t>(given.size()) && IsRef(given[e.port]) && !IsRef(InfoOf(draft).input_types()[input]);
   }
 
   int32_t CountDereferences(const Draft& draft) const {
     int32_t count = 0;
-    for (size_t i = 0; i < draft.inputs.size(); ++i) count += NeedsDereference(draft, i) ? 1 : 0;
+    for (size_t i = 0; i < draft.num_inputs; ++i) count += NeedsDereference(draft, i) ? 1 : 0;
     return count;
   }
 
@@ -629,10 +665,11 @@ class PlanBuilder {
   }
 
   // The slots that a node reads: those of its inputs and those of the references behind them.
-  std::vector<uint32_t> SlotsRead(size_t n) const {
+  using SlotList = absl::InlinedVector<uint32_t, 8>;
+  SlotList SlotsRead(size_t n) const {
     const PlanNode& node = plan_->nodes[n];
     const auto begin = plan_->input_slots.begin() + node.first_input;
-    std::vector<uint32_t> slots(begin, begin + node.num_inputs);
+    SlotList slots(begin, begin + node.num_inputs);
     if (!node.has_dereferences) return slots;
     for (const Dereference& d : plan_->dereferences.at(static_cast<int32_t>(n))) slots.push_back(d.reference_slot);
     return slots;
@@ -650,28 +687,32 @@ class PlanBuilder {
     plan.sole_use.assign(plan.input_slots.size(), 0);
     std::vector<uint8_t> read_later(plan.num_slots, 0);
     const std::vector<uint8_t> stays = SlotsOfPredicates();
-    std::vector<std::vector<uint32_t>> releases(plan.nodes.size());
+    // From the last node to the first; turned round below.
+    std::vector<uint32_t>& releases = plan.releases;
     for (size_t n = plan.nodes.size(); n-- > 0;) {
-      const PlanNode& node = plan.nodes[n];
+      PlanNode& node = plan.nodes[n];
+      const size_t released_later = releases.size();
       for (uint32_t slot = node.first_output; slot < node.first_output + node.num_outputs; ++slot) {
-        if (plan.readers[slot] == 0 && !kept[slot]) releases[n].push_back(slot);
+        if (plan.readers[slot] == 0 && !kept[slot]) releases.push_back(slot);
       }
-      const std::vector<uint32_t> slots = SlotsRead(n);
+      const SlotList slots = SlotsRead(n);
       for (uint32_t i = 0; i < slots.size(); ++i) {
         const uint32_t slot = slots[i];
         if (kept[slot]) continue;
         if (i < node.num_inputs) plan.sole_use[node.first_input + i] = plan.readers[slot] == 1;
         if (read_later[slot]) continue;
         read_later[slot] = 1;
-        if (!stays[slot]) releases[n].push_back(slot);
+        if (!stays[slot]) releases.push_back(slot);
         // A node that reads a value twice must not take it over while it still reads it through the other input.
         if (i < node.num_inputs) plan.last_use[node.first_input + i] = std::count(slots.begin(), slots.end(), slot) == 1;
       }
+      node.num_releases = static_cast<uint32_t>(releases.size() - released_later);
     }
-    for (size_t n = 0; n < plan.nodes.size(); ++n) {
-      plan.nodes[n].first_release = static_cast<uint32_t>(plan.releases.size());
-      plan.nodes[n].num_releases = static_cast<uint32_t>(releases[n].size());
-      plan.releases.insert(plan.releases.end(), releases[n].begin(), releases[n].end());
+    std::reverse(releases.begin(), releases.end());
+    uint32_t first_release = 0;
+    for (PlanNode& node : plan.nodes) {
+      node.first_release = first_release;
+      first_release += node.num_releases;
     }
   }
 
@@ -684,7 +725,7 @@ class PlanBuilder {
       if (node.kind == NodeKind::kKernel && node.num_outputs == 1) stays[slot_base_[FrameOf(order_[n])] + node.first_output] = 1;
     }
     for (size_t n = 0; n < plan_->nodes.size(); ++n) {
-      const std::vector<uint32_t> slots = SlotsRead(n);
+      const SlotList slots = SlotsRead(n);
       const bool is_switch = plan_->nodes[n].kind == NodeKind::kSwitch;
       for (size_t i = 0; i < slots.size(); ++i) {
         if (!is_switch || i != 1) stays[slot_base_[FrameOf(order_[n])] + slots[i]] = 0;
@@ -877,6 +918,10 @@ class PlanBuilder {
   std::unique_ptr<Plan> plan_;
   std::vector<NodeId> send_of_pair_;
   std::vector<Draft> drafts_;        // by graph id
+  std::vector<Endpoint> inputs_;     // of drafts
+  KernelSignature signature_;        // see Sign
+  using LikeNodes = std::tuple<const KernelDef*, const Device*, const KernelSignature*, const void*>;  // the last: AttrMap::identity
+  absl::flat_hash_map<LikeNodes, Kernel*> kernel_of_like_nodes_;
   FlowGraph flow_;                   // by graph id
   ReplayOrder replay_order_;         // of kReplay
   std::vector<NodeId> order_;
@@ -933,7 +978,7 @@ std::shared_ptr<const TraceTables> Plan::trace_tables() const {
       out.loop = LoopName(compiled->control_flow.frames, compiled->control_flow.frame_of[graph_ids[n]]);
       out.closes_loop = node.schema->role == OpRole::kNextIteration;
       out.control_flow = IsControlFlow(node.schema->role);
-      const NodeCost cost = CostOf(*compiled, graph_ids[n], *infos[n]);
+      const NodeCost cost = CostOf(*compiled, graph_ids[n], *nodes[n].info);
       out.flops = cost.flops;
       out.bytes = cost.bytes_read + cost.bytes_written;
       if (node.schema->role == OpRole::kSend || node.schema->role == OpRole::kRecv) {
@@ -956,9 +1001,13 @@ absl::StatusOr<std::shared_ptr<Kernel>> StatefulKernels::GetOrCreate(const std::
   if (entry == nullptr || entry->op != info.schema->name) {
     auto made = std::make_unique<Entry>();
     made->op = info.schema->name;
+    made->name = std::string(info.name);
     made->attrs = *info.attrs;
+    made->signature = *info.signature;
     made->info = info;
+    made->info.name = made->name;
     made->info.attrs = &made->attrs;
+    made->info.signature = &made->signature;
     THALWEG_ASSIGN_OR_RETURN(std::unique_ptr<Kernel> kernel, def.factory(KernelInit(made->info)));
     made->kernel = WithTextAccounting(std::move(kernel), made->info);
     entry = std::move(made);

@@ -44,7 +44,7 @@ class SlotSharer {
   }
 
   static bool HasReferences(const PlanNode& node) {
-    const std::vector<DType>& types = node.info->output_types;
+    const std::vector<DType>& types = node.info->output_types();
     return node.has_dereferences || std::any_of(types.begin(), types.end(), IsRef);
   }
 

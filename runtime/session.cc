@@ -288,6 +288,7 @@ absl::StatusOr<std::unique_ptr<Plan>> SessionImpl::BuildFunction(const std::shar
 
 PlanInputs SessionImpl::NewPlanInputs(CompiledGraph compiled, FunctionPlans& functions) {
   PlanInputs inputs;
+  compiled.placement = Placement();  // a plan reads devices from the nodes
   inputs.compiled = std::make_shared<const CompiledGraph>(std::move(compiled));
   inputs.devices = core_->devices();
   inputs.kernels = &BuiltinOps().kernels;

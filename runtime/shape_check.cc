@@ -32,7 +32,7 @@ class Comparison {
 
 absl::Status CompareInputs(const NodeShapes& inferred, const KernelContext& ctx, Comparison* comparison) {
   for (int i = 0; i < ctx.num_inputs(); ++i) {
-    if (IsRef(ctx.node().input_types[i])) continue;  // a variable's value may have changed its shape
+    if (IsRef(ctx.node().input_types()[i])) continue;  // a variable's value may have changed its shape
     THALWEG_RETURN_IF_ERROR(comparison->Compare("input", i, inferred.inputs[i], ctx.input_value(i)));
   }
   return absl::OkStatus();
@@ -40,7 +40,7 @@ absl::Status CompareInputs(const NodeShapes& inferred, const KernelContext& ctx,
 
 absl::Status CompareOutputs(const NodeShapes& inferred, KernelContext& ctx, Comparison* comparison) {
   for (int i = 0; i < ctx.num_outputs(); ++i) {
-    if (IsRef(ctx.node().output_types[i])) continue;
+    if (IsRef(ctx.node().output_types()[i])) continue;
     THALWEG_RETURN_IF_ERROR(comparison->Compare("output", i, inferred.outputs[i], ctx.output_value(i)));
   }
   return absl::OkStatus();

@@ -340,7 +340,7 @@ absl::Status ChooseByIndex(const PlanNode& node, const Tensor& tensor, int32_t* 
 absl::Status DescribeBadOutput(const PlanNode& node, int output, const Value& value) {
   if (!value.present()) return absl::InternalError(absl::StrCat("output ", output, " was not set"));
   return absl::InternalError(absl::StrCat("output ", output, " is ", DTypeName(value.tensor.dtype()), ", declared ",
-                                          DTypeName(node.info->output_types[output])));
+                                          DTypeName(node.info->output_types()[output])));
 }
 
 int64_t AllocatedBytes(const PlanNode& node, const Value* values) {
@@ -363,7 +363,7 @@ absl::Status DescribeFailure(const absl::Status& status, const PlanNode& node, c
       break;
     }
     const Value& in = values[plan.input_slots[node.first_input + i]];
-    absl::StrAppend(&inputs, i ? ", " : "", DTypeName(info.input_types[i]), in.tensor.initialized() ? in.tensor.shape().ToString() : "");
+    absl::StrAppend(&inputs, i ? ", " : "", DTypeName(info.input_types()[i]), in.tensor.initialized() ? in.tensor.shape().ToString() : "");
   }
   std::string text = absl::StrCat(where, ": ", status.message());
   if (!inputs.empty()) absl::StrAppend(&text, "; inputs: ", inputs);

@@ -288,7 +288,7 @@ inline absl::Status ChooseBranch(const PlanNode& node, const Value& choice, int3
 // What the executor checks after a kernel (A31, A82).
 absl::Status DescribeBadOutput(const PlanNode& node, int output, const Value& value);
 inline absl::Status CheckOutputs(const PlanNode& node, const Value* values) {
-  const DType* declared = node.info->output_types.data();
+  const DType* declared = node.info->output_types().data();
   for (int i = 0; i < node.num_outputs; ++i) {
     const Value& out = values[node.first_output + i];
     if (__builtin_expect(out.tensor.dtype() != declared[i] && out.ref == nullptr, 0)) return DescribeBadOutput(node, i, out);

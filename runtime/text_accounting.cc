@@ -29,7 +29,7 @@ class TextAccountingKernel final : public Kernel {
 }  // namespace
 
 std::unique_ptr<Kernel> WithTextAccounting(std::unique_ptr<Kernel> kernel, const KernelNode& node) {
-  const std::vector<DType>& types = node.output_types;
+  const std::vector<DType>& types = node.output_types();
   if (kernel->is_async() || std::find(types.begin(), types.end(), DType::kString) == types.end()) return kernel;
   return std::make_unique<TextAccountingKernel>(std::move(kernel));
 }

@@ -7,7 +7,7 @@ namespace thalweg {
 void StartTransfer(StepState& step, const PlanNode& node, Tensor source, Device::CopyDone done) {
   Device& destination = *node.info->device;
   const int32_t id = node.info->id;
-  const bool to_device = node.info->output_memory[0] == MemoryKind::kDevice;
+  const bool to_device = node.info->output_memory()[0] == MemoryKind::kDevice;
   if (source.memory() == MemoryKind::kHost && to_device) {
     destination.CopyFromHost(std::move(source), id, std::move(done));
     return;

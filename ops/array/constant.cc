@@ -26,7 +26,7 @@ class ConstKernel : public Kernel {
       return absl::InvalidArgumentError(absl::StrCat("attribute value is a ", DTypeName(value_->dtype),
                                                      " tensor, but dtype is ", DTypeName(ctx.output_dtype(0))));
     }
-    if (ctx.node().output_memory[0] == MemoryKind::kHost || !IsPlainMemory(value_->dtype)) {
+    if (ctx.node().output_memory()[0] == MemoryKind::kHost || !IsPlainMemory(value_->dtype)) {
       THALWEG_ASSIGN_OR_RETURN(Tensor tensor, Tensor::FromLiteral(value_, ctx.host_allocator()));
       ctx.SetOutput(0, std::move(tensor));
       return absl::OkStatus();

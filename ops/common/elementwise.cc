@@ -146,13 +146,13 @@ struct ElementwiseKernel::Operands {
 
 ElementwiseKernel::ElementwiseKernel(const ElementwiseDef& def, const KernelNode& node) : def_(def) {
   if (def.param_attr) param_ = node.node_attrs().GetOr<float>(def.param_attr, 0.0f);
-  const DType out_type = RemoveRef(node.output_types[0]);
+  const DType out_type = RemoveRef(node.output_types()[0]);
   store_ = StoreConversion(def.output_type, out_type);
   converts_ = store_ != nullptr;
   plain_ = IsPlainMemory(out_type);
   out_size_ = static_cast<int64_t>(ElementBytes(out_type));
   for (int i = 0; i < def.num_inputs; ++i) {
-    const DType type = RemoveRef(node.input_types[i]);
+    const DType type = RemoveRef(node.input_types()[i]);
     load_[i] = LoadConversion(type, def.input_types[i]);
     converts_ |= load_[i] != nullptr;
     plain_ &= IsPlainMemory(type);

@@ -75,6 +75,7 @@ class ElementwiseKernel final : public Kernel {
   ElementwiseKernel(const ElementwiseDef& def, const KernelNode& node);
 
   absl::Status Compute(KernelContext& ctx) override;
+  bool suits_like_nodes() const override { return true; }
   // Computes as if input i had the shape *shapes[i], which has as many elements: for ops that line dimensions up in their
   // own way.
   absl::Status ComputeAs(KernelContext& ctx, absl::Span<const Shape* const> shapes) const;

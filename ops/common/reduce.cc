@@ -133,10 +133,10 @@ struct ReduceKernel::Job {
 ReduceKernel::ReduceKernel(const ReduceDef& def, const KernelNode& node)
     : def_(def),
       keep_dims_(node.node_attrs().GetOr<bool>("keep_dims", false)),
-      in_bytes_(static_cast<int64_t>(DTypeSize(RemoveRef(node.input_types[0])))),
-      out_bytes_(static_cast<int64_t>(DTypeSize(RemoveRef(node.output_types[0])))),
-      load_(LoadConversion(RemoveRef(node.input_types[0]), def.input_type)),
-      store_(StoreConversion(def.output_type, RemoveRef(node.output_types[0]))) {}
+      in_bytes_(static_cast<int64_t>(DTypeSize(RemoveRef(node.input_types()[0])))),
+      out_bytes_(static_cast<int64_t>(DTypeSize(RemoveRef(node.output_types()[0])))),
+      load_(LoadConversion(RemoveRef(node.input_types()[0]), def.input_type)),
+      store_(StoreConversion(def.output_type, RemoveRef(node.output_types()[0]))) {}
 
 absl::Status ReduceKernel::Compute(KernelContext& ctx) {
   THALWEG_ASSIGN_OR_RETURN(const Axes axes, ReadAxes(ctx, 1));

@@ -69,7 +69,7 @@ absl::Status CheckVariableDType(const VariableStorage& storage, DType dtype) {
 }
 
 absl::StatusOr<VariableInput> FindVariableInput(KernelContext& ctx, int i) {
-  if (!IsRef(ctx.node().input_types[i])) {
+  if (!IsRef(ctx.node().input_types()[i])) {
     THALWEG_ASSIGN_OR_RETURN(const ResourceHandle handle, VariableHandle(ctx, i));
     THALWEG_ASSIGN_OR_RETURN(std::shared_ptr<Variable> variable, FindVariable(ctx, handle));
     VariableStorage* storage = &variable->storage();

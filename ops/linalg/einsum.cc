@@ -189,7 +189,7 @@ class EinsumKernel final : public Kernel {
   explicit EinsumKernel(EinsumEquation equation) : equation_(std::move(equation)) {}
   static absl::StatusOr<std::unique_ptr<Kernel>> Create(const KernelInit& init) {
     THALWEG_ASSIGN_OR_RETURN(const std::string text, init.Attr<std::string>("equation"));
-    THALWEG_ASSIGN_OR_RETURN(EinsumEquation equation, ParseEinsum(text, static_cast<int>(init.node().input_types.size())));
+    THALWEG_ASSIGN_OR_RETURN(EinsumEquation equation, ParseEinsum(text, static_cast<int>(init.node().input_types().size())));
     PrepareGemm(DTypeOf<T>::value);
     return std::unique_ptr<Kernel>(std::make_unique<EinsumKernel>(std::move(equation)));
   }

@@ -19,9 +19,9 @@ class AddNKernel final : public Kernel {
  public:
   AddNKernel(const ElementwiseDef& add, const KernelNode& node)
       : add_(add),
-        element_bytes_(static_cast<int64_t>(DTypeSize(RemoveRef(node.output_types[0])))),
-        load_(LoadConversion(RemoveRef(node.output_types[0]), add.output_type)),
-        store_(StoreConversion(add.output_type, RemoveRef(node.output_types[0]))) {}
+        element_bytes_(static_cast<int64_t>(DTypeSize(RemoveRef(node.output_types()[0])))),
+        load_(LoadConversion(RemoveRef(node.output_types()[0]), add.output_type)),
+        store_(StoreConversion(add.output_type, RemoveRef(node.output_types()[0]))) {}
 
   absl::Status Compute(KernelContext& ctx) override {
     const Shape shape = ctx.input(0).shape();

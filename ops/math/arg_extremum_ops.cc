@@ -52,7 +52,7 @@ template <bool kMax, typename T>
 class ArgExtremumKernel final : public Kernel {
  public:
   explicit ArgExtremumKernel(const KernelInit& init)
-      : load_(LoadConversion(RemoveRef(init.node().input_types[0]), DTypeOf<C>::value)) {}
+      : load_(LoadConversion(RemoveRef(init.node().input_types()[0]), DTypeOf<C>::value)) {}
 
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& input = ctx.input(0);

@@ -129,7 +129,7 @@ class PassThroughKernel final : public Kernel {
 };
 
 absl::StatusOr<std::unique_ptr<Kernel>> MakeCast(const KernelInit& init) {
-  const DType from = RemoveRef(init.node().input_types[0]), to = RemoveRef(init.node().output_types[0]);
+  const DType from = RemoveRef(init.node().input_types()[0]), to = RemoveRef(init.node().output_types()[0]);
   if (from == to) return std::unique_ptr<Kernel>(std::make_unique<PassThroughKernel>());
   THALWEG_ASSIGN_OR_RETURN(const bool truncate, init.Attr<bool>("Truncate"));
   const ElementwiseDef* def = FindCast(from, to, truncate);

@@ -81,7 +81,7 @@ void PassChosen(KernelContext& ctx) { ctx.SetOutput(0, ctx.TakeInput(ctx.input(0
 class SelectV2Kernel final : public Kernel {
  public:
   explicit SelectV2Kernel(const KernelInit& init)
-      : select_(FindSelect(RemoveRef(init.node().output_types[0])), init.node()) {}
+      : select_(FindSelect(RemoveRef(init.node().output_types()[0])), init.node()) {}
 
   absl::Status Compute(KernelContext& ctx) override {
     if (ctx.input(0).rank() == 0 && ctx.input(1).shape() == ctx.input(2).shape()) {
@@ -98,7 +98,7 @@ class SelectV2Kernel final : public Kernel {
 // Two tensors of one shape; the condition has that shape, is a scalar, or a vector that chooses rows.
 class SelectKernel final : public Kernel {
  public:
-  explicit SelectKernel(const KernelInit& init) : select_(FindSelect(RemoveRef(init.node().output_types[0])), init.node()) {}
+  explicit SelectKernel(const KernelInit& init) : select_(FindSelect(RemoveRef(init.node().output_types()[0])), init.node()) {}
 
   absl::Status Compute(KernelContext& ctx) override {
     const Shape& condition = ctx.input(0).shape();

@@ -32,9 +32,7 @@ void RepeatChannels(KernelContext& ctx, const T* in, int64_t elements, int64_t t
   });
 }
 
-bool HasConstantFilter(const KernelNode& node) {
-  return node.constant_inputs.size() > 1 && node.constant_inputs[1] != nullptr;
-}
+bool HasConstantFilter(const KernelInit& init) { return init.constant_input(1) != nullptr; }
 
 // T is the computing type: float, double or int32_t.
 template <typename T>
@@ -43,7 +41,7 @@ class ConvKernel final : public Kernel {
   static absl::StatusOr<std::unique_ptr<Kernel>> Make(const KernelInit& init, ConvOp op);
 
   ConvKernel(const KernelInit& init, ConvOp op, WindowAttrs window, FusedOps fused)
-      : op_(op), window_(std::move(window)), fused_(fused), convolver_(HasConstantFilter(init.node())) {}
+      : op_(op), window_(std::move(window)), fused_(fused), convolver_(HasConstantFilter(init)) {}
 
   absl::Status Compute(KernelContext& ctx) override;
 
@@ -102,12 +100,12 @@ absl::StatusOr<std::unique_ptr<Kernel>> ConvKernel<T>::Make(const KernelInit& in
 template <typename T>
 void ConvKernel<T>::Prepare(const KernelInit& init) {
   PartialShape images = init.input_shape(0);
-  if (!HasConstantFilter(init.node()) || !images.has_rank() || images.rank() != window_.rank()) return;
+  if (!HasConstantFilter(init) || !images.has_rank() || images.rank() != window_.rank()) return;
   if (!IsKnownDim(images.dim(0))) images.set_dim(0, 1);
   const absl::StatusOr<Shape> input = images.ToShape();
   if (!input.ok()) return;
   const absl::StatusOr<ConvGeometry> geometry =
-      FitConvolution(window_, op_.kind, *input, init.node().constant_inputs[1]->shape);
+      FitConvolution(window_, op_.kind, *input, init.constant_input(1)->shape);
   if (!geometry.ok() || geometry->trivial) return;
   convolver_.Prepare(init, WithRepeatedChannels(geometry->problem), !fused_.empty());
 }

@@ -143,9 +143,10 @@ int64_t LargestScratch(const ConvPlan& plan) {
 }
 
 // The constant filter of a node, packed before any step runs.
-absl::StatusOr<Tensor> PackConstant(const KernelNode& node, const Convolution& convolution) {
+absl::StatusOr<Tensor> PackConstant(const KernelInit& init, const Convolution& convolution) {
+  const KernelNode& node = init.node();
   Allocator& allocator = node.device->allocator();
-  THALWEG_ASSIGN_OR_RETURN(Tensor filter, Tensor::FromLiteral(node.constant_inputs[1], allocator));
+  THALWEG_ASSIGN_OR_RETURN(Tensor filter, Tensor::FromLiteral(init.constant_input(1), allocator));
   if (const ConvertLoop load = LoadConversion(filter.dtype(), DType::kFloat32)) {
     THALWEG_ASSIGN_OR_RETURN(Tensor converted, Tensor::Allocate(DType::kFloat32, filter.shape(), allocator, node.id));
     load(filter.raw(), converted.mutable_raw(), filter.num_elements());
@@ -217,7 +218,7 @@ void FloatConvolver::Prepare(const KernelInit& init, const ConvProblem& problem,
   absl::StatusOr<std::shared_ptr<ConvPlan>> plan = MakePlan(problem, init.threads(), has_epilogue);
   if (!plan.ok()) return;
   if ((*plan)->images) {
-    absl::StatusOr<Tensor> packed = PackConstant(init.node(), *(*plan)->images);
+    absl::StatusOr<Tensor> packed = PackConstant(init, *(*plan)->images);
     if (!packed.ok()) return;
     (*plan)->packed_filter = *std::move(packed);
   }

@@ -20,7 +20,7 @@ class InTopKKernel : public Kernel {
  public:
   static absl::StatusOr<std::unique_ptr<Kernel>> Create(const KernelInit& init) {
     auto kernel = std::make_unique<InTopKKernel>();
-    if (init.node().input_types.size() == 2) {
+    if (init.node().input_types().size() == 2) {
       THALWEG_ASSIGN_OR_RETURN(kernel->k_, init.Attr<int64_t>("k"));
     }
     return std::unique_ptr<Kernel>(std::move(kernel));

@@ -154,7 +154,7 @@ class PoolKernel final : public Kernel {
   // Window and strides from attributes, or (MaxPoolV2) from inputs 1 and 2.
   static absl::StatusOr<std::unique_ptr<Kernel>> Create(const KernelInit& init) {
     auto kernel = std::make_unique<PoolKernel>();
-    if (init.node().input_types.size() == 1) {
+    if (init.node().input_types().size() == 1) {
       THALWEG_ASSIGN_OR_RETURN(const std::vector<int64_t> ksize, init.Attr<std::vector<int64_t>>("ksize"));
       THALWEG_ASSIGN_OR_RETURN(const std::vector<int64_t> strides, init.Attr<std::vector<int64_t>>("strides"));
       THALWEG_ASSIGN_OR_RETURN(kernel->window_, ParsePoolAttrs(init.node().node_attrs(), ksize, strides));

@@ -51,7 +51,7 @@ absl::StatusOr<QueueOptions> ReadOptions(const KernelInit& init, QueueKind kind)
   const NodeAttrs attrs = init.node().node_attrs();
   QueueOptions options;
   options.name = attrs.GetOr<std::string>("shared_name", "");
-  if (options.name.empty()) options.name = init.node().name;
+  if (options.name.empty()) options.name = std::string(init.node().name);
   options.types = attrs.GetOr<std::vector<DType>>("component_types", {});
   options.shapes = attrs.GetOr<std::vector<PartialShape>>("shapes", {});
   options.capacity = attrs.GetOr<int64_t>("capacity", -1);
@@ -88,7 +88,7 @@ class QueueKernel : public Kernel {
 
   absl::Status Compute(KernelContext& ctx) override {
     THALWEG_RETURN_IF_ERROR(FindOrMake(ctx));
-    if (IsRef(ctx.node().output_types[0])) return EmitReference(ctx);
+    if (IsRef(ctx.node().output_types()[0])) return EmitReference(ctx);
     THALWEG_ASSIGN_OR_RETURN(Tensor * out, ctx.AllocateOutput(0, Shape()));
     ResourceHandle& handle = out->mutable_flat<ResourceHandle>()[0];
     handle.container = container_;
@@ -135,7 +135,7 @@ class QueueKernel : public Kernel {
 };
 
 absl::StatusOr<ResourceHandle> QueueHandle(KernelContext& ctx) {
-  if (!IsRef(ctx.node().input_types[0])) return ctx.input(0).scalar<ResourceHandle>();
+  if (!IsRef(ctx.node().input_types()[0])) return ctx.input(0).scalar<ResourceHandle>();
   THALWEG_ASSIGN_OR_RETURN(const VariableInput reference, FindVariableInput(ctx, 0));
   std::lock_guard<std::mutex> lock(reference.storage->mutex);
   const Tensor& names = reference.storage->tensor;
@@ -197,7 +197,7 @@ class EnqueueKernel : public QueueOperationKernel {
  protected:
   absl::Status Start(KernelContext& ctx, std::shared_ptr<Done> done) override {
     THALWEG_ASSIGN_OR_RETURN(const std::shared_ptr<TensorQueue> queue, FindQueue(ctx));
-    THALWEG_RETURN_IF_ERROR(CheckComponents(*queue, absl::MakeConstSpan(ctx.node().input_types).subspan(1)));
+    THALWEG_RETURN_IF_ERROR(CheckComponents(*queue, absl::MakeConstSpan(ctx.node().input_types()).subspan(1)));
     THALWEG_ASSIGN_OR_RETURN(std::vector<TensorQueue::Row> rows, many_ ? ManyRows(ctx, *queue) : OneRow(ctx, *queue));
     queue->Enqueue({ctx.step(), ctx.node().id}, std::move(rows), [queue, done](absl::Status status) { (*done)(std::move(status)); });
     return absl::OkStatus();
@@ -241,7 +241,7 @@ class DequeueKernel : public QueueOperationKernel {
  protected:
   absl::Status Start(KernelContext& ctx, std::shared_ptr<Done> done) override {
     THALWEG_ASSIGN_OR_RETURN(const std::shared_ptr<TensorQueue> queue, FindQueue(ctx));
-    THALWEG_RETURN_IF_ERROR(CheckComponents(*queue, ctx.node().output_types));
+    THALWEG_RETURN_IF_ERROR(CheckComponents(*queue, ctx.node().output_types()));
     queue->Dequeue({ctx.step(), ctx.node().id}, 1, /*up_to=*/false, [&ctx, queue, done](absl::StatusOr<std::vector<TensorQueue::Row>> rows) {
       if (!rows.ok()) return (*done)(rows.status());
       for (int i = 0; i < ctx.num_outputs(); ++i) ctx.SetOutput(i, std::move((*rows)[0][i]));
@@ -258,7 +258,7 @@ class DequeueManyKernel : public QueueOperationKernel {
  protected:
   absl::Status Start(KernelContext& ctx, std::shared_ptr<Done> done) override {
     THALWEG_ASSIGN_OR_RETURN(const std::shared_ptr<TensorQueue> queue, FindQueue(ctx));
-    THALWEG_RETURN_IF_ERROR(CheckComponents(*queue, ctx.node().output_types));
+    THALWEG_RETURN_IF_ERROR(CheckComponents(*queue, ctx.node().output_types()));
     THALWEG_ASSIGN_OR_RETURN(const int64_t count, IntScalarArg(ctx.input(1), "n"));
     if (count < 0) return absl::InvalidArgumentError(absl::StrCat("n must be >= 0, not ", count));
     if (queue->options().shapes.empty()) {

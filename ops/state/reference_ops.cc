@@ -34,7 +34,7 @@ class VariableKernel : public Kernel {
     kernel->container_ = attrs.GetOr<std::string>("container", "");
     if (kernel->container_.empty()) kernel->container_ = kDefaultContainer;
     kernel->name_ = attrs.GetOr<std::string>("shared_name", "");
-    if (kernel->name_.empty()) kernel->name_ = init.node().name;
+    if (kernel->name_.empty()) kernel->name_ = std::string(init.node().name);
     return std::unique_ptr<Kernel>(std::move(kernel));
   }
 
@@ -139,7 +139,7 @@ class TemporaryVariableKernel : public Kernel {
     THALWEG_ASSIGN_OR_RETURN(kernel->declared_, DeclaredVariableShape(attrs));
     kernel->dtype_ = attrs.GetOr<DType>("dtype", DType::kInvalid);
     kernel->name_ = attrs.GetOr<std::string>("var_name", "");
-    if (kernel->name_.empty()) kernel->name_ = init.node().name;
+    if (kernel->name_.empty()) kernel->name_ = std::string(init.node().name);
     return std::unique_ptr<Kernel>(std::move(kernel));
   }
 

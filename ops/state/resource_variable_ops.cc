@@ -23,7 +23,7 @@ class VarHandleKernel : public Kernel {
     const std::string shared_name = attrs.GetOr<std::string>("shared_name", "");
     anonymous_ = shared_name == kAnonymousName;
     handle_.container = container.empty() ? kDefaultContainer : container;
-    handle_.name = anonymous_ ? init.node().name : shared_name;  // all nodes without a name share one variable
+    handle_.name = anonymous_ ? std::string(init.node().name) : shared_name;  // all nodes without a name share one variable
     handle_.type_name = Variable::kTypeName;
     handle_.device = init.node().device->full_name();
     handle_.dtype = attrs.GetOr<DType>("dtype", DType::kInvalid);

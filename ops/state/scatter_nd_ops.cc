@@ -82,7 +82,7 @@ class ReplaceSlicesKernel : public ScatterNdKernel {
 template <CombineOp op>
 class CombineSlicesKernel : public ScatterNdKernel {
  public:
-  explicit CombineSlicesKernel(const KernelInit& init) : ScatterNdKernel(FindCombineLoop(op, init.node().input_types[2])) {}
+  explicit CombineSlicesKernel(const KernelInit& init) : ScatterNdKernel(FindCombineLoop(op, init.node().input_types()[2])) {}
 };
 
 absl::Status PassVariableShape(ShapeContext& c) {

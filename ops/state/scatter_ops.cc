@@ -110,7 +110,7 @@ class ReplaceRowsKernel : public ScatterKernel {
 template <CombineOp op>
 class CombineRowsKernel : public ScatterKernel {
  public:
-  explicit CombineRowsKernel(const KernelInit& init) : ScatterKernel(FindCombineLoop(op, init.node().input_types[2])) {}
+  explicit CombineRowsKernel(const KernelInit& init) : ScatterKernel(FindCombineLoop(op, init.node().input_types()[2])) {}
 };
 
 absl::Status ScatterShape(ShapeContext& c) {

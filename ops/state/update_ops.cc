@@ -16,7 +16,7 @@ namespace {
 template <CombineOp op>
 class AssignUpdateKernel : public Kernel {
  public:
-  explicit AssignUpdateKernel(const KernelInit& init) : combine_(FindCombineLoop(op, init.node().input_types[1])) {}
+  explicit AssignUpdateKernel(const KernelInit& init) : combine_(FindCombineLoop(op, init.node().input_types()[1])) {}
 
   absl::Status Compute(KernelContext& ctx) override {
     THALWEG_ASSIGN_OR_RETURN(const VariableInput variable, FindVariableInput(ctx, 0));

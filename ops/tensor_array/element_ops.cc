@@ -18,7 +18,7 @@ class CreateKernel : public Kernel {
   explicit CreateKernel(const KernelInit& init) {
     const NodeAttrs attrs = init.node().node_attrs();
     options_.name = attrs.GetOr<std::string>("tensor_array_name", "");
-    if (options_.name.empty()) options_.name = init.node().name;
+    if (options_.name.empty()) options_.name = std::string(init.node().name);
     options_.dtype = attrs.GetOr<DType>("dtype", DType::kInvalid);
     options_.element_shape = attrs.GetOr<PartialShape>("element_shape", PartialShape());
     options_.dynamic_size = attrs.GetOr<bool>("dynamic_size", false);

@@ -84,7 +84,7 @@ class CreateKernel : public Kernel {
   explicit CreateKernel(const KernelInit& init) {
     const NodeAttrs attrs = init.node().node_attrs();
     name_ = attrs.GetOr<std::string>("stack_name", "");
-    if (name_.empty()) name_ = init.node().name;
+    if (name_.empty()) name_ = std::string(init.node().name);
     dtype_ = attrs.GetOr<DType>("elem_type", DType::kInvalid);
   }
 

@@ -66,7 +66,7 @@ class TrainingKernel : public Kernel {
   TrainingKernel(const KernelNode& node, TrainingLoop loop)
       : schema_(*node.schema),
         arguments_(FindArguments(schema_)),
-        dtype_(node.input_types[arguments_.gradient]),
+        dtype_(node.input_types()[arguments_.gradient]),
         flag_(RuleFlag(node.node_attrs())),
         loop_(loop) {}
 

@@ -239,25 +239,24 @@ class PreparedConv2D : public ::testing::TestWithParam<DType> {
     node_.schema = BuiltinOps().schemas.Find("Conv2D");
     node_.attrs = &attrs_;
     node_.device = devices_[0].get();
-    node_.input_types = {GetParam(), GetParam()};
-    node_.output_types = {GetParam()};
-    node_.input_memory.assign(2, MemoryKind::kHost);
-    node_.output_memory.assign(1, MemoryKind::kHost);
-    node_.constant_inputs.assign(2, nullptr);
+    signature_ = KernelSignature::OnHost({GetParam(), GetParam()}, {GetParam()});
+    node_.signature = &signature_;
+    std::vector<TensorLiteralPtr> constants(2);
     const Shape filter_shape = Shape::Of({3, 3, 16, 32});
     Tensor filter = *Tensor::Allocate(GetParam(), filter_shape);
     std::memset(filter.mutable_raw(), 0, filter.num_elements() * DTypeSize(GetParam()));
-    if (constant) node_.constant_inputs[1] = *filter.ToLiteral();
+    if (constant) constants[1] = *filter.ToLiteral();
     const PartialShape shapes[] = {images, PartialShape::Known(filter_shape)};
     kernel->reset();
     EXPECT_EQ(budget_->in_use(), 0);
-    *kernel = *(*BuiltinOps().kernels.Find(node_.node_attrs(), "cpu"))->factory(KernelInit(node_, shapes));
+    *kernel = *(*BuiltinOps().kernels.Find(node_.node_attrs(), "cpu"))->factory(KernelInit(node_, shapes, 1, constants));
     return budget_->in_use();
   }
 
   const std::shared_ptr<MemoryBudget> budget_ = std::make_shared<MemoryBudget>(int64_t{1} << 30);
   const std::vector<std::shared_ptr<Device>> devices_ = *MakeDevices(*ParseDeviceList("CPU:0"), budget_);
   AttrMap attrs_;
+  KernelSignature signature_;
   KernelNode node_;
 };
 

@@ -78,11 +78,8 @@ const VariantValue* PushedList(bool last_user, const VariantValue** before) {
   node.schema = schema;
   node.attrs = &attrs;
   node.device = devices[0].get();
-  node.input_types = {DType::kVariant, DType::kFloat32};
-  node.output_types = {DType::kVariant};
-  node.input_memory.assign(2, MemoryKind::kHost);
-  node.output_memory.assign(1, MemoryKind::kHost);
-  node.constant_inputs.resize(2);
+  const KernelSignature signature = KernelSignature::OnHost({DType::kVariant, DType::kFloat32}, {DType::kVariant});
+  node.signature = &signature;
   const std::unique_ptr<Kernel> kernel = *(*BuiltinOps().kernels.Find(node.node_attrs(), "cpu"))->factory(KernelInit(node));
   std::vector<Value> values(3);
   values[0].tensor = *Reserve(2);

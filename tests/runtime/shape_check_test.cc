@@ -20,8 +20,9 @@ class PassKernel final : public Kernel {
 };
 
 absl::Status RunChecked(PartialShape input, PartialShape output, Shape actual) {
+  const KernelSignature signature = KernelSignature::OnHost({DType::kFloat32}, {DType::kFloat32});
   KernelNode node;
-  node.input_types = node.output_types = {DType::kFloat32};
+  node.signature = &signature;
   testing::FakeStep step;
   Value slots[2];
   slots[0].tensor = *Tensor::Allocate(DType::kFloat32, std::move(actual));

@@ -74,7 +74,9 @@ absl::Status RunToEnd(Kernel& kernel, KernelContext& ctx) {
 
 struct OpRunner::Node {
   AttrMap attrs;
+  KernelSignature signature;
   KernelNode kernel_node;
+  std::vector<TensorLiteralPtr> constants;  // null where an input is not one
   std::shared_ptr<Device> device;
   const KernelDef* def = nullptr;
 };
@@ -115,23 +117,24 @@ absl::Status OpRunner::Resolve(Node* node) const {
   k.id = 0;
   k.schema = schema;
   k.attrs = &node->attrs;
-  THALWEG_RETURN_IF_ERROR(ResolveInputTypes(k.node_attrs(), &k.input_types));
-  THALWEG_RETURN_IF_ERROR(ResolveOutputTypes(k.node_attrs(), &k.output_types));
-  if (k.input_types.size() != inputs_.size()) {
-    return absl::InvalidArgumentError(absl::StrCat(op_, " takes ", k.input_types.size(), " inputs, got ", inputs_.size()));
+  std::vector<DType> inputs, outputs;
+  THALWEG_RETURN_IF_ERROR(ResolveInputTypes(k.node_attrs(), &inputs));
+  THALWEG_RETURN_IF_ERROR(ResolveOutputTypes(k.node_attrs(), &outputs));
+  node->signature = KernelSignature::OnHost(inputs, outputs);
+  k.signature = &node->signature;
+  if (k.input_types().size() != inputs_.size()) {
+    return absl::InvalidArgumentError(absl::StrCat(op_, " takes ", k.input_types().size(), " inputs, got ", inputs_.size()));
   }
   for (size_t i = 0; i < inputs_.size(); ++i) {
-    if (RemoveRef(k.input_types[i]) != inputs_[i].dtype()) {
+    if (RemoveRef(k.input_types()[i]) != inputs_[i].dtype()) {
       return absl::InvalidArgumentError(absl::StrCat("input ", i, " of ", op_, " is ", DTypeName(inputs_[i].dtype()),
-                                                     ", not ", DTypeName(k.input_types[i])));
+                                                     ", not ", DTypeName(k.input_types()[i])));
     }
   }
-  k.input_memory.assign(k.input_types.size(), MemoryKind::kHost);
-  k.output_memory.assign(k.output_types.size(), MemoryKind::kHost);
-  k.constant_inputs.resize(k.input_types.size());
+  node->constants.resize(inputs_.size());
   for (size_t i = 0; i < inputs_.size(); ++i) {
     if (!constant_[i]) continue;
-    THALWEG_ASSIGN_OR_RETURN(k.constant_inputs[i], inputs_[i].ToLiteral());
+    THALWEG_ASSIGN_OR_RETURN(node->constants[i], inputs_[i].ToLiteral());
   }
   THALWEG_ASSIGN_OR_RETURN(node->device, MakeTestDevice(backend_));
   k.device = node->device.get();
@@ -148,7 +151,7 @@ absl::StatusOr<std::vector<Tensor>> OpRunner::RunKernel(const Node& node, Kernel
     slots[i].tensor = may_overwrite ? DeepCopy(inputs_[i]) : inputs_[i];
     input_slots[i] = static_cast<uint32_t>(i);
   }
-  std::vector<Value> outputs(k.output_types.size());
+  std::vector<Value> outputs(k.output_types().size());
   const std::vector<uint8_t> last_use(num_inputs, may_overwrite ? 1 : 0);
   step_->set_pieces(pieces);
   KernelContext ctx;
@@ -157,9 +160,9 @@ absl::StatusOr<std::vector<Tensor>> OpRunner::RunKernel(const Node& node, Kernel
   std::vector<Tensor> result;
   for (size_t i = 0; i < outputs.size(); ++i) {
     const Value& value = outputs[i];
-    if (value.ref == nullptr && value.tensor.initialized() && value.tensor.dtype() != RemoveRef(k.output_types[i])) {
+    if (value.ref == nullptr && value.tensor.initialized() && value.tensor.dtype() != RemoveRef(k.output_types()[i])) {
       return absl::InternalError(absl::StrCat("output ", i, " of ", op_, " is ", DTypeName(value.tensor.dtype()),
-                                              ", declared ", DTypeName(k.output_types[i])));
+                                              ", declared ", DTypeName(k.output_types()[i])));
     }
     result.push_back(value.ref ? value.ref->tensor : value.tensor);
   }
@@ -181,7 +184,7 @@ absl::StatusOr<std::vector<PartialShape>> OpRunner::InferShapes(const Node& node
     THALWEG_ASSIGN_OR_RETURN(literals[i], inputs_[i].ToLiteral());
   }
   int64_t next_symbol = kUnknownDim - 1;
-  ShapeContext c(k.node_attrs(), types, shapes, literals, values, static_cast<int>(k.output_types.size()), &next_symbol);
+  ShapeContext c(k.node_attrs(), types, shapes, literals, values, static_cast<int>(k.output_types().size()), &next_symbol);
   if (k.schema->shape_fn == nullptr) return absl::InternalError(absl::StrCat(op_, " has no shape function"));
   THALWEG_RETURN_IF_ERROR(k.schema->shape_fn(c));
   std::vector<PartialShape> out;
@@ -220,7 +223,7 @@ absl::StatusOr<std::vector<Tensor>> OpRunner::Run() {
   THALWEG_RETURN_IF_ERROR(Resolve(&node));
   std::vector<PartialShape> shapes;
   for (const Tensor& input : inputs_) shapes.push_back(PartialShape::Known(input.shape()));
-  THALWEG_ASSIGN_OR_RETURN(std::unique_ptr<Kernel> kernel, node.def->factory(KernelInit(node.kernel_node, shapes)));
+  THALWEG_ASSIGN_OR_RETURN(std::unique_ptr<Kernel> kernel, node.def->factory(KernelInit(node.kernel_node, shapes, 1, node.constants)));
   if (node.kernel_node.schema->stateful) {
     THALWEG_ASSIGN_OR_RETURN(std::vector<Tensor> outputs, RunKernel(node, *kernel, /*may_overwrite=*/false, /*pieces=*/1));
     THALWEG_RETURN_IF_ERROR(CheckShapes(node, outputs));
