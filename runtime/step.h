@@ -175,7 +175,7 @@ class StepState final : public StepServices {
   Allocator& host_allocator() override { return *environment_.host_allocator; }
   int num_threads() const override { return environment_.pool->threads(); }
   void ParallelFor(int64_t total, double nanos_per_item, absl::FunctionRef<void(int64_t, int64_t)> fn) override {
-    environment_.pool->ParallelFor(total, nanos_per_item, fn);
+    environment_.pool->ParallelFor(root(), total, nanos_per_item, fn);
   }
 
  private:

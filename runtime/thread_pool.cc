@@ -48,17 +48,16 @@ ThreadPool::~ThreadPool() {
 
 int ThreadPool::CurrentThreadIndex() { return t_thread_index; }
 
-bool ThreadPool::TryPop(const void* owner, WorkItem* item) {
+template <typename Wanted>
+bool ThreadPool::TryPop(const Wanted& wanted, WorkItem* item) {
   if (queued_.load(std::memory_order_acquire) == 0) return false;
   std::lock_guard<std::mutex> lock(mutex_);
-  for (auto it = queue_.begin(); it != queue_.end(); ++it) {
-    if (owner != nullptr && it->owner != owner) continue;
-    *item = *it;
-    queue_.erase(it);
-    queued_.fetch_sub(1, std::memory_order_relaxed);
-    return true;
-  }
-  return false;
+  const auto it = std::find_if(queue_.begin(), queue_.end(), wanted);
+  if (it == queue_.end()) return false;
+  *item = *it;
+  queue_.erase(it);
+  queued_.fetch_sub(1, std::memory_order_relaxed);
+  return true;
 }
 
 bool ThreadPool::ClaimWorker() {
@@ -116,7 +115,7 @@ void ThreadPool::WorkerLoop() {
     spinning_workers_.fetch_add(1, std::memory_order_relaxed);
     auto spin_end = SpinEnd();
     while (true) {
-      if (TryPop(nullptr, &item)) {
+      if (TryPop([](const WorkItem&) { return true; }, &item)) {
         spinning_workers_.fetch_sub(1, std::memory_order_relaxed);
         item.run(item.context, item.argument);
         spinning_workers_.fetch_add(1, std::memory_order_relaxed);
@@ -137,10 +136,11 @@ void ThreadPool::WorkerLoop() {
 }
 
 bool ThreadPool::RunUntil(const void* owner, absl::FunctionRef<bool()> done, std::chrono::steady_clock::time_point deadline) {
+  const auto owned = [owner](const WorkItem& candidate) { return candidate.owner == owner; };
   WorkItem item;
   auto spin_end = SpinEnd();
   while (!done()) {
-    if (TryPop(owner, &item)) {
+    if (TryPop(owned, &item)) {
       item.run(item.context, item.argument);
       spin_end = SpinEnd();
       continue;
@@ -153,9 +153,7 @@ bool ThreadPool::RunUntil(const void* owner, absl::FunctionRef<bool()> done, std
     }
     std::unique_lock<std::mutex> lock(mutex_);
     sleepers_.fetch_add(1, std::memory_order_seq_cst);
-    const auto ready = [&] {
-      return done() || std::any_of(queue_.begin(), queue_.end(), [&](const WorkItem& w) { return w.owner == owner; });
-    };
+    const auto ready = [&] { return done() || std::any_of(queue_.begin(), queue_.end(), owned); };
     if (deadline == std::chrono::steady_clock::time_point::max()) wake_.wait(lock, ready);
     else wake_.wait_until(lock, deadline, ready);
     sleepers_.fetch_sub(1, std::memory_order_seq_cst);
@@ -191,7 +189,8 @@ void HelpLoop(void* context, int64_t) {
 
 }  // namespace
 
-void ThreadPool::ParallelFor(int64_t total, double nanos_per_item, absl::FunctionRef<void(int64_t, int64_t)> fn) {
+void ThreadPool::ParallelFor(const void* owner, int64_t total, double nanos_per_item,
+                             absl::FunctionRef<void(int64_t, int64_t)> fn) {
   if (total <= 0) return;
   const double whole = static_cast<double>(total) * std::max(nanos_per_item, 1e-3);
   if (!arena_ || total == 1 || whole < kWorthWakingNanos || t_thread_index == kNotComputing) {
@@ -202,11 +201,12 @@ void ThreadPool::ParallelFor(int64_t total, double nanos_per_item, absl::Functio
   const int64_t chunks = std::min(total, std::max<int64_t>(most_chunks, 2));
   const int helpers = static_cast<int>(std::min<int64_t>(threads_ - 1, chunks - 1));
   ChunkedLoop loop{fn, total, (total + chunks - 1) / chunks, {}, {helpers}};
-  for (int i = 0; i < helpers; ++i) Submit({&HelpLoop, &loop, 0, &loop}, /*worth_waking=*/true);
+  for (int i = 0; i < helpers; ++i) Submit({&HelpLoop, &loop, 0, owner}, /*worth_waking=*/true);
   loop.Work();
   // Helpers that have not started need not: take their items back. The others are in their last chunk.
+  const auto ours = [&loop](const WorkItem& candidate) { return candidate.context == &loop; };
   WorkItem item;
-  while (TryPop(&loop, &item)) item.run(item.context, item.argument);
+  while (TryPop(ours, &item)) item.run(item.context, item.argument);
   while (loop.helpers.load(std::memory_order_acquire) > 0) Pause();
 }
 

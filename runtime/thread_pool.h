@@ -48,10 +48,10 @@ class ThreadPool {
   // Wakes threads in RunUntil to look at their condition again.
   void Notify();
 
-  // Splits [0, total) into chunks and runs them here and on workers; returns when all are done. Runs inline when the whole
-  // takes less than a wake costs, when there are no workers, or when called from a thread that is neither a worker nor
-  // inside a step of this pool.
-  void ParallelFor(int64_t total, double nanos_per_item, absl::FunctionRef<void(int64_t, int64_t)> fn);
+  // Splits [0, total) into chunks and runs them here, on workers and on the thread that waits for the items of `owner`; returns
+  // when all are done. Runs inline when the whole takes less than a wake costs, when there are no workers, or when called from
+  // a thread that is neither a worker nor inside a step of this pool.
+  void ParallelFor(const void* owner, int64_t total, double nanos_per_item, absl::FunctionRef<void(int64_t, int64_t)> fn);
 
   // 0 for a calling thread, 1 .. threads-1 for workers, -1 for threads that do not compute (device engines).
   static int CurrentThreadIndex();
@@ -60,7 +60,9 @@ class ThreadPool {
   struct Arena;
   friend class ScopedComputeThread;
 
-  bool TryPop(const void* owner, WorkItem* item);
+  // Takes the first item that `wanted` says yes to.
+  template <typename Wanted>
+  bool TryPop(const Wanted& wanted, WorkItem* item);
   void WakeForItem(bool worth_waking);
   void WorkerLoop();
   bool ClaimWorker();

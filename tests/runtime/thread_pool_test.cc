@@ -24,7 +24,7 @@ TEST(ThreadPool, ParallelForCoversTheRangeOnce) {
     ScopedComputeThread compute;
     for (int64_t total : {0, 1, 7, 1000, 12345}) {
       std::vector<std::atomic<int>> touched(total);
-      pool.ParallelFor(total, 10'000, [&](int64_t begin, int64_t end) {
+      pool.ParallelFor(&pool, total, 10'000, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) touched[i].fetch_add(1);
       });
       for (const auto& t : touched) ASSERT_EQ(t.load(), 1);
@@ -36,7 +36,7 @@ TEST(ThreadPool, SmallLoopsStayOnTheCaller) {
   ThreadPool pool(4);
   ScopedComputeThread compute;
   const std::thread::id caller = std::this_thread::get_id();
-  pool.ParallelFor(100, 1.0, [&](int64_t begin, int64_t end) {
+  pool.ParallelFor(&pool, 100, 1.0, [&](int64_t begin, int64_t end) {
     EXPECT_EQ(std::this_thread::get_id(), caller);
     EXPECT_EQ(end - begin, 100);
   });
@@ -46,12 +46,36 @@ TEST(ThreadPool, NestedLoopsFinish) {
   ThreadPool pool(3);
   ScopedComputeThread compute;
   std::atomic<int64_t> sum{0};
-  pool.ParallelFor(20, 50'000, [&](int64_t begin, int64_t end) {
+  pool.ParallelFor(&pool, 20, 50'000, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      pool.ParallelFor(10, 50'000, [&](int64_t b, int64_t e) { sum.fetch_add(e - b); });
+      pool.ParallelFor(&pool, 10, 50'000, [&](int64_t b, int64_t e) { sum.fetch_add(e - b); });
     }
   });
   EXPECT_EQ(sum.load(), 200);
+}
+
+// With one worker, a loop that starts on it can only be helped by the thread that waits for the step's end.
+TEST(ThreadPool, WhoWaitsForAnOwnerHelpsWithItsLoops) {
+  struct Work {
+    ThreadPool pool{2};
+    std::atomic<int> begun{0};
+    std::atomic<bool> met{false}, done{false};
+    static void Run(void* context, int64_t) {
+      auto& work = *static_cast<Work*>(context);
+      work.pool.ParallelFor(&work, 2, 1e6, [&](int64_t, int64_t) {
+        const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+        work.begun.fetch_add(1);
+        while (work.begun.load() < 2 && std::chrono::steady_clock::now() < give_up) std::this_thread::yield();
+        if (work.begun.load() == 2) work.met.store(true);
+      });
+      work.done.store(true);
+      work.pool.Notify();
+    }
+  } work;
+  ScopedComputeThread compute;
+  work.pool.Submit({&Work::Run, &work, 0, /*owner=*/&work.pool}, /*worth_waking=*/true);  // for the worker alone
+  EXPECT_TRUE(work.pool.RunUntil(&work, [&] { return work.done.load(); }, std::chrono::steady_clock::time_point::max()));
+  EXPECT_TRUE(work.met.load());
 }
 
 struct Counter {
@@ -95,7 +119,7 @@ TEST(ThreadPool, OneThreadMeansOneThread) {
   ThreadPool pool(1);
   ScopedComputeThread compute;
   std::atomic<int64_t> sum{0};
-  pool.ParallelFor(1000, 100'000, [&](int64_t begin, int64_t end) { sum.fetch_add(end - begin); });
+  pool.ParallelFor(&pool, 1000, 100'000, [&](int64_t begin, int64_t end) { sum.fetch_add(end - begin); });
   EXPECT_EQ(sum.load(), 1000);
   EXPECT_EQ(ThreadsOfThisProcess(), before);
 }
