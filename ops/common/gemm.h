@@ -1,7 +1,7 @@
 // Matrix products for every element type that kernels multiply.
 //
-// float goes to oneDNN (but a single row times a matrix, which is bound by memory, to a loop of our own), double, integers and complex numbers to a blocked kernel of our own; integers wrap. Results do
-// not depend on the number of threads.
+// float goes to oneDNN (but a single row times a matrix, which is bound by memory, to a loop of our own), double, integers and
+// complex numbers to a blocked kernel of our own; integers wrap. Results do not depend on the number of threads.
 #pragma once
 
 #include <complex>

@@ -15,6 +15,7 @@
 #include "thalweg/ops/common/gemm.h"
 #include "thalweg/ops/linalg/batch_gemm.h"
 #include "thalweg/ops/linalg/linalg_ops.h"
+#include "thalweg/ops/linalg/packed_matrix.h"
 #include "thalweg/ops/step_services.h"
 
 namespace thalweg {
@@ -62,14 +63,17 @@ GemmArgs<T> MakeGemm(const MatrixSizes& sizes, Transposes transposes, const T* a
 // Leaves nothing to be compiled in the first step, unless there will be only single rows, which need no compiled code.
 // `open_rows` stands for a number of rows that is not known: of a matrix it is mostly the batch, which is mostly 1.
 //
-// Constant right operands are not packed: oneDNN's products with packed weights were measured to be no faster than its
-// plain ones (1 to 256 rows, 512 to 2,048 columns), and packing would hold the weights twice.
+// Returns whether there will be single rows.
+//
+// Constant right operands of several rows are not packed: oneDNN's products with packed weights were measured to be no faster
+// than its plain ones (1 to 256 rows, 512 to 2,048 columns), and packing holds the weights twice.
 template <typename T>
-void Prepare(const KernelInit& init, Transposes transposes, int64_t open_rows) {
+bool Prepare(const KernelInit& init, Transposes transposes, int64_t open_rows) {
   const PartialShape left = init.input_shape(0);
   const int64_t stated = left.has_rank() && left.rank() >= 2 ? left.dim(left.rank() - (transposes.a ? 1 : 2)) : kUnknownDim;
   const int64_t rows = IsKnownDim(stated) ? stated : open_rows;
   if (rows != 1 || transposes.b) PrepareGemm(DTypeOf<T>::value);
+  return rows == 1;
 }
 
 // T is the computing type.
@@ -83,7 +87,10 @@ class MatMulKernel final : public Kernel {
     if constexpr (kFused) {
       THALWEG_ASSIGN_OR_RETURN(kernel->fused_, ParseFusedOps(init.node().node_attrs()));
     }
-    Prepare<T>(init, kernel->transposes_, /*open_rows=*/1);
+    const bool single_rows = Prepare<T>(init, kernel->transposes_, /*open_rows=*/1);
+    if constexpr (std::is_same_v<T, float>) {
+      if (single_rows && !kernel->transposes_.b) kernel->packed_ = PackedMatrix::Make(init, 1);
+    }
     return std::unique_ptr<Kernel>(std::move(kernel));
   }
 
@@ -122,24 +129,36 @@ class MatMulKernel final : public Kernel {
     return absl::OkStatus();
   }
 
-  static absl::Status Multiply(KernelContext& ctx, const GemmArgs<T>& gemm, const Epilogue<T>& epilogue) {
-    const GemmTiles tiles = TileGemm(gemm.m, gemm.n, gemm.k, ctx.step().num_threads());
-    FirstError error;
-    ctx.ParallelFor(tiles.count(), GemmNanos(DTypeOf<T>::value, tiles.rows, tiles.cols, gemm.k),
-                    [&](int64_t begin, int64_t end) {
-                      for (int64_t i = begin; i < end; ++i) error.Update(GemmTile(gemm, tiles, i));
-                    });
+  absl::Status Multiply(KernelContext& ctx, const GemmArgs<T>& gemm, const Epilogue<T>& epilogue) {
+    THALWEG_RETURN_IF_ERROR(MultiplyOnly(ctx, gemm));
     if constexpr (kFused) {
       if (!epilogue.empty()) {
         ctx.ParallelFor(gemm.m, 0.3 * static_cast<double>(gemm.n),
                         [&](int64_t begin, int64_t end) { ApplyEpilogue(epilogue, begin, end, gemm.n, gemm.c); });
       }
     }
+    return absl::OkStatus();
+  }
+
+  absl::Status MultiplyOnly(KernelContext& ctx, const GemmArgs<T>& gemm) {
+    if constexpr (std::is_same_v<T, float>) {
+      if (packed_ != nullptr && gemm.m == 1) {
+        packed_->Multiply(ctx, gemm.a, gemm.c);
+        return absl::OkStatus();
+      }
+    }
+    const GemmTiles tiles = TileGemm(gemm.m, gemm.n, gemm.k, ctx.step().num_threads());
+    FirstError error;
+    ctx.ParallelFor(tiles.count(), GemmNanos(DTypeOf<T>::value, tiles.rows, tiles.cols, gemm.k),
+                    [&](int64_t begin, int64_t end) {
+                      for (int64_t i = begin; i < end; ++i) error.Update(GemmTile(gemm, tiles, i));
+                    });
     return error.status();
   }
 
   Transposes transposes_;
   FusedOps fused_;
+  std::unique_ptr<PackedMatrix> packed_;  // the right operand, if it is constant and packing it pays; for single rows
 };
 
 // Which matrix of an operand belongs to each matrix of the output; the operand's batch dimensions may be broadcast.

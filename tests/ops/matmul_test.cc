@@ -44,6 +44,25 @@ TEST(MatMul, TransposingIsNotConjugating) {
   EXPECT_EQ(batch.RunOne()->flat<C>()[0], C(14, 4));
 }
 
+// Matrices around the sizes that are packed (packed_matrix.h), the last panel of columns narrow; OpRunner runs each twice, read
+// forwards and backwards, whole and in pieces, and compares the bits.
+TEST(MatMul, ASingleRowTimesAConstantMatrix) {
+  for (const auto& [rows, columns] : {std::pair<int64_t, int64_t>(400, 500), {700, 385}, {512, 1024}, {1, 300'001}}) {
+    std::vector<float> row(rows), matrix(rows * columns);
+    for (int64_t i = 0; i < rows; ++i) row[i] = static_cast<float>(i % 7 - 3);
+    for (int64_t i = 0; i < rows * columns; ++i) matrix[i] = static_cast<float>(i % 11 - 5);
+    std::vector<float> expected(columns);
+    for (int64_t i = 0; i < rows; ++i) {
+      for (int64_t j = 0; j < columns; ++j) expected[j] += row[i] * matrix[i * columns + j];  // small integers: exact
+    }
+    OpRunner op("MatMul");
+    op.Input(MakeTensor(row, {1, rows})).ConstantInput(MakeTensor(matrix, {rows, columns}));
+    const absl::StatusOr<Tensor> out = op.RunOne();
+    ASSERT_TRUE(out.ok()) << out.status();
+    EXPECT_EQ(Values<float>(*out), expected) << rows << " times " << columns;
+  }
+}
+
 TEST(MatMul, EmptyOperands) {
   OpRunner inner("MatMul"), rows("MatMul");
   EXPECT_EQ(Values<float>(*inner.Input(MakeTensor<float>({}, {2, 0})).Input(MakeTensor<float>({}, {0, 3})).RunOne()),
