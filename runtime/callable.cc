@@ -104,6 +104,15 @@ void CompiledCallable::ReleaseState(std::unique_ptr<StepState> state) {
   if (idle_.size() < kMaxIdleStates) idle_.push_back(std::move(state));
 }
 
+int64_t CompiledCallable::LiveIterations() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  int64_t live = 0;
+  for (const auto& state : idle_) live += plan_->execution == Execution::kFrames ? state->frame_table().live_iterations() : 0;
+  return live;
+}
+
+int64_t CompiledCallable::BytesInUse() const { return core_->budget().in_use(); }
+
 std::unique_ptr<Recorder> CompiledCallable::AcquireRecorder() {
   std::unique_ptr<Recorder> recorder;
   {

@@ -31,6 +31,10 @@ class CompiledCallable final : public Callable {
                        Cancellation* cancellation) override;
   Info info() const override { return info_; }
 
+  // What steps that have ended left alive, for tests: iterations in the states kept for later steps, and bytes of the whole session.
+  int64_t LiveIterations();
+  int64_t BytesInUse() const;
+
  private:
   absl::Status CheckFeeds(absl::Span<const Tensor> feeds) const;
   absl::Status CheckResults(const std::vector<Tensor>& results, const StepState& step) const;

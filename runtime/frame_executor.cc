@@ -281,12 +281,16 @@ class FrameExecution {
 
 }  // namespace
 
-void StartFrames(StepState& step) { FrameExecution(step).Start(); }
+void StartFrames(StepState& step) {
+  if (step.plan().frame_plan.one_thread) step.BeginAnswering();
+  FrameExecution(step).Start();
+}
 
 void EndFrames(StepState& step) {
+  if (step.plan().frame_plan.one_thread) step.EndAnswering();
   FrameTable& table = step.frame_table();
   if (!step.cancelled() && step.plan().frame_plan.check_completion && !table.IsComplete()) {
-    const std::vector<std::string> waiting = table.DescribeWaiting(kMostWaitsInMessage, /*from_outside=*/false);
+    const std::vector<std::string> waiting = table.DescribeWaiting(kMostWaitsInMessage);
     step.Fail(absl::InternalError(absl::StrCat("the step ended although nodes still wait (I2): ", absl::StrJoin(waiting, "; "))));
   }
   table.Clear();

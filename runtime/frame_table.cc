@@ -348,13 +348,12 @@ std::string FrameTable::DescribeNode(const Iteration& iteration, int32_t node) c
 }
 
 bool FrameTable::IsAlive(const Iteration& iteration) const {
-  const std::vector<Iteration*>& ring = iteration.frame->ring;
-  return std::find(ring.begin(), ring.end(), &iteration) != ring.end() && iteration.number >= iteration.frame->lowest &&
-         iteration.number <= iteration.frame->highest;
+  const FrameInstance& frame = *iteration.frame;
+  return iteration.number >= frame.lowest && iteration.number <= frame.highest && Place(frame, iteration.number) == &iteration;
 }
 
 std::string FrameTable::DescribeIteration(uint64_t key) const {
-  if (frames_.one_thread) return "";
+  if (frames_.one_thread) return "";  // only its thread may look
   std::lock_guard<std::mutex> lock(mutex_);
   for (const auto& iteration : iterations_) {
     if (iteration->key != key || iteration->frame->frame == kRootFrame || !IsAlive(*iteration)) continue;
@@ -363,9 +362,11 @@ std::string FrameTable::DescribeIteration(uint64_t key) const {
   return "";
 }
 
-std::vector<std::string> FrameTable::DescribeWaiting(size_t limit, bool from_outside) const {
+std::vector<std::string> FrameTable::DescribeWaiting(size_t limit) const {
+  // The step stands still meanwhile.
+  constexpr size_t kMostLookedAt = 200'000;
+  size_t looked_at = 0;
   std::vector<std::string> lines;
-  if (from_outside && frames_.one_thread) return lines;
   std::lock_guard<std::mutex> lock(mutex_);
   const auto waits = [&](const Iteration& iteration, int32_t node) {
     return Counter::Pending(iteration.counters[frames_.nodes[node].local].load(std::memory_order_acquire)) > 0;
@@ -373,6 +374,7 @@ std::vector<std::string> FrameTable::DescribeWaiting(size_t limit, bool from_out
   for (const auto& iteration : iterations_) {
     if (!IsAlive(*iteration)) continue;
     for (int32_t node : frames_.frames[iteration->frame->frame].nodes) {
+      if (++looked_at > kMostLookedAt) return lines;
       if (!waits(*iteration, node)) continue;
       // Only what waits for something that has started says where it hangs.
       for (int32_t i = plan_.predecessor_offsets[node]; i < plan_.predecessor_offsets[node + 1]; ++i) {

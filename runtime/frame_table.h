@@ -85,9 +85,8 @@ class FrameTable {
   void Clear();
   // True if nothing but the root's iteration is left, and every node of it has become ready.
   bool IsComplete() const;
-  // What is alive and waits, and for what, for messages: a line per node, at most `limit`. Nothing if only the thread that runs the step
-  // may look (`one_thread`) and `from_outside`.
-  std::vector<std::string> DescribeWaiting(size_t limit, bool from_outside) const;
+  // What is alive and waits, and for what, for messages: a line per node, at most `limit`. If the plan is for one thread, by that one only.
+  std::vector<std::string> DescribeWaiting(size_t limit) const;
   // Number of the iteration of a static frame that began last. From any thread.
   int64_t LatestIteration(int32_t frame) const { return latest_[frame].load(std::memory_order_relaxed); }
   // " in iteration 3 of frame 'f'" for the iteration with this key, "" if it is the root's or not alive.
@@ -148,6 +147,7 @@ class FrameTable {
   int64_t Live(const FrameInstance& frame) const { return frame.highest - frame.lowest + 1; }
   Value TakeInput(Iteration* iteration, int32_t node) const;
   static Iteration*& Place(FrameInstance& frame, int64_t number) { return frame.ring[number % static_cast<int64_t>(frame.ring.size())]; }
+  static const Iteration* Place(const FrameInstance& frame, int64_t number) { return frame.ring[number % static_cast<int64_t>(frame.ring.size())]; }
   std::string DescribeNode(const Iteration& iteration, int32_t node) const;
   // Like IsDead, also of a node that is passed over.
   bool WasDead(const Iteration& iteration, int32_t node) const;

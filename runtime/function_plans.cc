@@ -103,16 +103,14 @@ void CalledFunction::Begin(Call& call) {
 
 // Cancelling calls within calls one within the other would take stack, so it is left to items.
 void CalledFunction::Cancel(Call& call) {
-  if (call.function->plan_->num_async == 0) return FailCall(call);
+  if (call.function->plan_->num_async == 0) return call.step->FailWithCaller();
   call.items.fetch_add(1, std::memory_order_relaxed);
   call.caller->pool().SubmitFirst({&CancelItem, &call, 0, call.caller->root()});
 }
 
-void CalledFunction::FailCall(Call& call) { call.step->Fail(absl::CancelledError("the step that makes the call has ended")); }
-
 void CalledFunction::CancelItem(void* call, int64_t) {
   auto* cancelled = static_cast<Call*>(call);
-  FailCall(*cancelled);
+  cancelled->step->FailWithCaller();
   Leave(cancelled);
 }
 

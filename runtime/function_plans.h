@@ -45,7 +45,6 @@ class CalledFunction {
   void Begin(Call& call);
   static void BeginItem(void* call, int64_t);
   static void Cancel(Call& call);
-  static void FailCall(Call& call);
   static void CancelItem(void* call, int64_t);
   static void EndItem(void* call, int64_t);
   static void Leave(Call* call);

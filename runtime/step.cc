@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "thalweg/runtime/step_report.h"
 
@@ -22,6 +23,9 @@ constexpr int kIterationKeyBits = 40;
 absl::Status HasNoValue() {
   return absl::FailedPreconditionError("a variable was read before it was initialised; run its initialiser first");
 }
+
+// What a thread that asks another one what waits gives it to answer, in which it looks at thousands of nodes if it runs any.
+constexpr std::chrono::milliseconds kLongestAnswer{10};
 
 // Between two looks at the clock, in ticks of about a third of a nanosecond.
 constexpr uint64_t kTicksBetweenClocks = 300'000;
@@ -65,7 +69,7 @@ void StepState::Start(absl::Span<const Tensor> feeds, std::vector<Tensor>* resul
   calls_made_.store(0, std::memory_order_relaxed);
   if (has_call_fault_.exchange(false, std::memory_order_relaxed)) call_fault_ = absl::OkStatus();
   when_drained_ = {};
-  stopping_.store(false, std::memory_order_relaxed);
+  attention_.store(0, std::memory_order_relaxed);
   next_clock_ticks_.store(0, std::memory_order_relaxed);
   if (plan_.execution != Execution::kSegments) return;
   const std::vector<Segment>& segments = plan_.segments.segments;
@@ -83,6 +87,7 @@ void StepState::StartNested(StepState& caller, absl::Span<const Tensor> feeds, s
   first_key_ = (root_->calls_made_.fetch_add(1, std::memory_order_relaxed) + 1) << kIterationKeyBits;
   std::lock_guard<std::mutex> lock(root_->report_mutex_);
   root_->calls_.insert(this);
+  if (root_->cancelled()) attention_.fetch_or(kRootStopping, std::memory_order_relaxed);
 }
 
 void StepState::EndNested() {
@@ -113,26 +118,69 @@ void StepState::EndPending(const PendingNode* pending) {
   pending_nodes_.erase(pending);
 }
 
-std::vector<StepState::PendingFact> StepState::PendingFacts() {
+std::vector<StepState::PendingFact> StepState::PendingFacts(size_t limit, size_t* in_all) {
   std::vector<PendingFact> facts;
   {
     std::lock_guard<std::mutex> lock(report_mutex_);
     for (const PendingNode* p : pending_nodes_) facts.push_back({p->node, p->frame, p->iteration, ""});
   }
-  std::sort(facts.begin(), facts.end(), [](const PendingFact& a, const PendingFact& b) {
+  *in_all = facts.size();
+  const size_t kept = std::min(limit, facts.size());
+  std::partial_sort(facts.begin(), facts.begin() + static_cast<ptrdiff_t>(kept), facts.end(), [](const PendingFact& a, const PendingFact& b) {
     return a.iteration != b.iteration ? a.iteration < b.iteration : a.node < b.node;
   });
+  facts.resize(kept);
+  // The waits of one node belong to its iterations in the order in which both began.
+  absl::flat_hash_map<int32_t, std::vector<size_t>> unexplained;  // node -> facts, the first one last
+  for (size_t i = kept; i-- > 0;) unexplained[facts[i].node->info->id].push_back(i);
   std::lock_guard<std::mutex> lock(mutex_);
   for (auto& [token, callback] : callbacks_) {
-    if (callback.waits_for == nullptr) continue;
-    for (PendingFact& fact : facts) {
-      if (fact.node->info->id == callback.node && fact.waits_for.empty()) {
-        fact.waits_for = callback.waits_for();
-        break;
-      }
-    }
+    if (unexplained.empty()) break;
+    const auto found = callback.waits_for == nullptr ? unexplained.end() : unexplained.find(callback.node);
+    if (found == unexplained.end()) continue;
+    facts[found->second.back()].waits_for = callback.waits_for();
+    found->second.pop_back();
+    if (found->second.empty()) unexplained.erase(found);
   }
   return facts;
+}
+
+void StepState::BeginAnswering() {
+  std::lock_guard<std::mutex> lock(question_mutex_);
+  answering_ = true;
+}
+
+void StepState::EndAnswering() {
+  std::lock_guard<std::mutex> lock(question_mutex_);
+  answering_ = false;
+  question_ = nullptr;
+  answered_.notify_all();
+}
+
+std::vector<std::string> StepState::AskForWaiting(size_t limit) {
+  Question question{limit};
+  std::unique_lock<std::mutex> lock(question_mutex_);
+  if (!answering_ || question_ != nullptr) return {};
+  question_ = &question;
+  attention_.fetch_or(kAsked, std::memory_order_relaxed);
+  answered_.wait_for(lock, kLongestAnswer, [&] { return question.answered || !answering_; });
+  if (question_ == &question) question_ = nullptr;
+  return std::move(question.lines);
+}
+
+bool StepState::Attend() {
+  if ((attention_.load(std::memory_order_relaxed) & kAsked) != 0) {
+    std::lock_guard<std::mutex> lock(question_mutex_);
+    attention_.fetch_and(static_cast<uint8_t>(~kAsked), std::memory_order_relaxed);
+    if (question_ != nullptr) {
+      question_->lines = frame_table_->DescribeWaiting(question_->limit);
+      question_->answered = true;
+      question_ = nullptr;
+      answered_.notify_all();
+    }
+  }
+  if ((attention_.load(std::memory_order_relaxed) & kRootStopping) != 0) FailWithCaller();
+  return cancelled();
 }
 
 std::vector<StepState::RunningFact> StepState::RunningFacts() const {
@@ -164,7 +212,7 @@ absl::Status StepState::Finish() {
     if (!container_.empty()) environment_.resources->ClearContainer(std::exchange(container_, ""));
   }
   if (plan_.execution == Execution::kReplay) ClearReplayedValues();
-  if (!stopping_.load(std::memory_order_acquire)) return absl::OkStatus();
+  if ((attention_.load(std::memory_order_acquire) & kStopping) == 0) return absl::OkStatus();
   for (int32_t i = plan_.execution == Execution::kFrames ? plan_.num_slots : static_cast<int32_t>(plan_.constants.size()); i < plan_.num_slots; ++i) values_[i].Clear();
   std::lock_guard<std::mutex> lock(mutex_);
   callbacks_.clear();
@@ -195,16 +243,26 @@ void StepState::Fail(absl::Status status) {
     std::lock_guard<std::mutex> lock(mutex_);
     if (!status_.ok()) return;
     status_ = std::move(status);
-    stopping_.store(true, std::memory_order_release);
+    attention_.fetch_or(kStopping, std::memory_order_release);
     callbacks = std::exchange(callbacks_, {});
     running_callbacks_ = true;
     callback_thread_ = std::this_thread::get_id();
   }
+  if (root_ == this) StopCalls();
   for (auto& [token, callback] : callbacks) callback.run();
   std::lock_guard<std::mutex> lock(mutex_);
   running_callbacks_ = false;
   // Notified under the lock: after it is released, the step may be over and this object gone.
   callbacks_done_.notify_all();
+}
+
+void StepState::FailWithCaller() { Fail(absl::CancelledError("the step that makes the call has ended")); }
+
+// Cancelling them one within the other is left to items of the pool (CalledFunction), for which every thread may be too busy with just these
+// calls.
+void StepState::StopCalls() {
+  std::lock_guard<std::mutex> lock(report_mutex_);
+  for (StepState* call : calls_) call->attention_.fetch_or(kRootStopping, std::memory_order_relaxed);
 }
 
 bool StepState::PastDeadline(const PlanNode& next, int64_t iteration) {
@@ -231,7 +289,7 @@ absl::string_view StepState::step_container() const {
 uint64_t StepState::OnCancelOfWait(int32_t node, WaitsFor waits_for, absl::AnyInvocable<void()> fn) {
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    if (!stopping_.load(std::memory_order_relaxed)) {
+    if ((attention_.load(std::memory_order_relaxed) & kStopping) == 0) {
       callbacks_.emplace(next_token_, CancelCallback{std::move(fn), node, std::move(waits_for)});
       return next_token_++;
     }

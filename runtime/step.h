@@ -82,12 +82,15 @@ class StepState final : public StepServices {
   Recorder* recorder() const { return kRecordingBuiltIn ? recorder_ : nullptr; }
   std::chrono::steady_clock::time_point deadline() const { return deadline_; }
 
+  // Of a call, whose root has failed.
+  void FailWithCaller();
   // The first failure is the step's status (A61); it stops nodes that have not started and runs the OnCancel callbacks.
   void Fail(absl::Status status);
   // True if `next` should no longer be started. Looks at the clock only if the step has a deadline. `iteration` is for the message, where
   // the plan does not tell it (replay does).
   bool ShouldStop(const PlanNode& next, int64_t iteration = -1) {
-    return stopping_.load(std::memory_order_relaxed) || (has_deadline_ && PastDeadline(next, iteration));
+    if (__builtin_expect(attention_.load(std::memory_order_relaxed) != 0, 0) && Attend()) return true;
+    return has_deadline_ && PastDeadline(next, iteration);
   }
 
   // Of the parallel executor.
@@ -146,7 +149,8 @@ class StepState final : public StepServices {
     int64_t iteration = 0;
     std::string waits_for;  // "" if the kernel does not say
   };
-  std::vector<PendingFact> PendingFacts();
+  // At most `limit`, of the earliest iterations; `in_all` becomes how many there are.
+  std::vector<PendingFact> PendingFacts(size_t limit, size_t* in_all);
   struct RunningFact {
     int thread = 0;
     const PlanNode* node = nullptr;
@@ -156,6 +160,12 @@ class StepState final : public StepServices {
   // Looks at the calls that are under way in this step (not those within them), the deepest ones first, at most `limit`. They stay
   // while `look` runs, which must not end or make calls. Returns how many there are in all.
   size_t LookAtCalls(size_t limit, absl::FunctionRef<void(StepState&)> look);
+  // FrameTable::DescribeWaiting of a plan for one thread, whose table nobody else may read: that thread does it when it next looks whether
+  // it should stop. Nothing if it does not look for a while (a kernel that takes long), or if somebody else is asking.
+  std::vector<std::string> AskForWaiting(size_t limit);
+  // The calling thread runs the plan, and from now on (until the second call) looks often for who asks.
+  void BeginAnswering();
+  void EndAnswering();
   uint64_t start_ticks() const { return start_ticks_; }
   // Of a plan for replay: the number of the present or last iteration of a frame.
   int64_t ReplayIteration(int32_t frame) { return std::atomic_ref<int64_t>(replay_.iterations[frame]).load(std::memory_order_relaxed); }
@@ -166,7 +176,7 @@ class StepState final : public StepServices {
 
   // StepServices.
   int64_t step_id() const override { return step_id_; }
-  bool cancelled() const override { return stopping_.load(std::memory_order_relaxed); }
+  bool cancelled() const override { return (attention_.load(std::memory_order_relaxed) & (kStopping | kRootStopping)) != 0; }
   uint64_t OnCancel(absl::AnyInvocable<void()> fn) override { return OnCancelOfWait(-1, nullptr, std::move(fn)); }
   uint64_t OnCancelOfWait(int32_t node, WaitsFor waits_for, absl::AnyInvocable<void()> fn) override;
   void RemoveOnCancel(uint64_t token) override;
@@ -193,6 +203,15 @@ class StepState final : public StepServices {
     const int thread = ThreadPool::CurrentThreadIndex();
     return thread < 0 ? nullptr : &running_[thread];
   }
+  struct Question {
+    size_t limit = 0;
+    bool answered = false;
+    std::vector<std::string> lines;
+  };
+
+  // What attention_ asks for; true if the step should stop.
+  bool Attend();
+  void StopCalls();
   bool PastDeadline(const PlanNode& next, int64_t iteration);
   void ClearReplayedValues();
 
@@ -222,7 +241,10 @@ class StepState final : public StepServices {
   std::chrono::steady_clock::time_point deadline_;
   bool has_deadline_ = false;
   std::atomic<uint64_t> next_clock_ticks_{0};  // when it is worth looking at the clock again
-  std::atomic<bool> stopping_{false};
+  static constexpr uint8_t kStopping = 1;      // Fail has been called
+  static constexpr uint8_t kAsked = 2;         // by AskForWaiting
+  static constexpr uint8_t kRootStopping = 4;  // of a call: Fail has been called of its root, and whoever runs the call is to call its Fail
+  std::atomic<uint8_t> attention_{0};  // one word, so that a look at it costs the same whatever it may say
 
   mutable std::mutex mutex_;
   mutable std::string container_;                             // guarded by mutex_; "" until somebody asks
@@ -240,6 +262,11 @@ class StepState final : public StepServices {
   absl::flat_hash_set<const PendingNode*> pending_nodes_;  // guarded by report_mutex_
   absl::flat_hash_set<StepState*> calls_;                  // guarded by report_mutex_; of the root
   absl::Status call_fault_;                                // guarded by report_mutex_; of the root
+
+  std::mutex question_mutex_;  // no other is taken under it but the frame table's
+  std::condition_variable answered_;
+  Question* question_ = nullptr;  // guarded by question_mutex_
+  bool answering_ = false;        // guarded by question_mutex_
 };
 
 // What is the same for all executors when the last node of a step has been counted, after which the state may be gone: wakes the

@@ -55,18 +55,20 @@ void AddWaitingSegments(StepState& step, const std::vector<StepState::PendingFac
 std::vector<std::string> WaitLines(StepState& step, size_t limit, bool from_outside) {
   const Plan& plan = step.plan();
   std::vector<std::string> lines;
-  const std::vector<StepState::PendingFact> pending = step.PendingFacts();
+  size_t begun = 0;
+  const std::vector<StepState::PendingFact> pending = step.PendingFacts(limit, &begun);
   for (const StepState::PendingFact& fact : pending) {
-    if (lines.size() >= limit) break;
     lines.push_back(absl::StrCat(NodeText(*fact.node), IterationText(plan, fact.frame, fact.iteration), " ",
                                  fact.waits_for.empty() ? OwnWait(plan, *fact.node) : absl::StrCat("waits for ", fact.waits_for)));
   }
-  if (pending.size() > lines.size()) lines.push_back(absl::StrCat(pending.size() - lines.size(), " more nodes have begun and not ended"));
+  if (begun > pending.size()) lines.push_back(absl::StrCat(begun - pending.size(), " more nodes have begun and not ended"));
   if (lines.size() >= limit) return lines;
   if (plan.execution == Execution::kSegments) {
     AddWaitingSegments(step, pending, limit, &lines);
   } else if (plan.execution == Execution::kFrames) {
-    for (std::string& line : step.frame_table().DescribeWaiting(limit - lines.size(), from_outside)) lines.push_back(std::move(line));
+    const size_t more = limit - lines.size();
+    const bool ask = from_outside && plan.frame_plan.one_thread;
+    for (std::string& line : ask ? step.AskForWaiting(more) : step.frame_table().DescribeWaiting(more)) lines.push_back(std::move(line));
   }
   return lines;
 }

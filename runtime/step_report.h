@@ -1,7 +1,7 @@
 // What a running step does and what it waits for, in words: for the message of a time limit, and for Session::DescribeSteps.
 //
-// Threading: may be called from any thread while the step runs; what is said is what was seen at some moment of the call. Plans for one
-// thread of general frames say less to other threads than to their own.
+// Threading: may be called from any thread while the step runs; what is said is what was seen at some moment of the call. Of general
+// frames on one thread that thread itself says what waits; while it is in a kernel that takes long, others learn which one that is only.
 #pragma once
 
 #include <string>

@@ -79,7 +79,9 @@ void TensorQueue::Start(OperationPtr operation) {
       GiveBack(*operation);
       finished.push_back(operation);
     } else {
-      LineOf(*operation).push_back(operation);
+      std::list<OperationPtr>& line = LineOf(*operation);
+      operation->place = line.insert(line.end(), operation);
+      operation->in_line = true;
       finished = AdvanceAll();
     }
   }
@@ -93,10 +95,8 @@ void TensorQueue::Cancel(const OperationPtr& operation) {
     if (operation->finished) return;
     operation->status = absl::CancelledError(absl::StrCat("the step ended while this waited at queue '", options_.name, "'"));
     operation->cancelled = true;
-    std::list<OperationPtr>& line = LineOf(*operation);
-    const size_t waiting = line.size();
-    line.remove(operation);
-    if (line.size() == waiting) return;  // not in line yet: Start sees the mark
+    if (!operation->in_line) return;  // Start sees the mark
+    LineOf(*operation).erase(operation->place);
     operation->finished = true;
     GiveBack(*operation);
     finished = AdvanceAll();

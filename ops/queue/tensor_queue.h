@@ -85,6 +85,8 @@ class TensorQueue : public Resource {
     uint64_t cancel_token = 0;
     bool cancelled = false;  // guarded by the queue's mutex_
     bool finished = false;   // guarded by the queue's mutex_
+    bool in_line = false;    // guarded by the queue's mutex_; then
+    std::list<std::shared_ptr<Operation>>::iterator place;  // is where: many may wait, and leave in any order
     absl::Status status;
     DequeueDone done;
   };

@@ -136,6 +136,19 @@ TEST(Diagnosis, RunningLoopsCanBeDescribedFromOutside) {
   }
 }
 
+// P8: on one thread the executor of general frames answers itself what waits; that is asked again and again, so at different moments.
+TEST(Diagnosis, LoopsOnOneThreadTellOthersWhatWaits) {
+  auto session = Open(IntPlaceholder("n") + NodeText("same", "Mul", {"i:1", "one"}, kInt) + CountTo("n", "same"), Threads(1, /*general_frames=*/true));
+  Cancellation cancellation;
+  std::thread caller([&] {
+    EXPECT_EQ(session->Run({{"n", Int(1)}}, {"exit"}, {}, {}, &cancellation).status().code(), absl::StatusCode::kCancelled);
+  });
+  EXPECT_THAT(WaitForDescription(*session, " of frame 'loop' waits for '"), ::testing::ContainsRegex("'[a-z]+' in iteration [0-9]+ of frame 'loop' waits for '[a-z]+'"));
+  cancellation.Cancel();
+  caller.join();
+  EXPECT_EQ(session->DescribeSteps(), "");
+}
+
 // A function that takes `n` elements from the queue one after the other, by calling itself, and gives their sum.
 FunctionText TakeAll() {
   const std::string ints = TypesAttr("Tin", {"DT_RESOURCE", "DT_INT32"}) + TypesAttr("Tout", {"DT_INT32"});

@@ -9,6 +9,7 @@
 #include "gtest/gtest.h"
 #include "thalweg/proto/status_macros.h"
 #include "thalweg/runtime/session.h"
+#include "thalweg/tests/support/effort.h"
 #include "thalweg/tests/support/function_texts.h"
 
 namespace thalweg::testing {
@@ -293,9 +294,9 @@ absl::StatusOr<Values> RunGraph(const std::string& text, const SessionOptions& o
 class RandomPrograms : public ::testing::TestWithParam<SessionOptions> {};
 
 TEST_P(RandomPrograms, EqualAnInterpreter) {
-  constexpr uint32_t kPrograms = 60;
-  for (uint32_t seed = 1; seed <= kPrograms; ++seed) {
-    const Program program(seed);
+  const int programs = Effort("THALWEG_RANDOM_CALLS", 60, 6);
+  for (int seed = 1; seed <= programs; ++seed) {
+    const Program program(static_cast<uint32_t>(seed));
     const std::string text = program.GraphText();
     for (const auto& [x, y] : {std::pair<int32_t, int32_t>{1, 2}, {3, -1}}) {
       const absl::StatusOr<Values> values = RunGraph(text, GetParam(), x, y);
