@@ -485,8 +485,9 @@ class Lowerer {
       return Fail(id, node, site, bodies_.Get(function).status());
     }
     if (gradient.empty()) {
-      return Fail(id, node, site, absl::UnimplementedError(absl::StrCat("the library names no gradient of function ", Quoted(function.name),
-                                                                        ", and thalweg does not derive one")));
+      return Fail(id, node, site, absl::UnimplementedError(absl::StrCat(
+          "the library names no gradient of function ", Quoted(function.name), ", and thalweg does not derive one; register a gradient function before "
+          "the graph is written (so that its library has a GradientDef), or let the front end write the gradient's nodes into the graph")));
     }
     function.name = std::string(gradient);
     LowerCall(id, node, site, function, 0);
