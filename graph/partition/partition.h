@@ -3,6 +3,7 @@
 // The result stays one Graph whose nodes carry their device; the nodes with one device index are that device's part.
 // A pair shares a dense slot number (attr "pair"), no string keys. Rules B1-B17, with these differences that one
 // process with one dependency state allows:
+// - What the other attributes of B8 say of a pair (tensor, devices) stands in its Transfer, not in both nodes.
 // - Every _Recv has a control input from its _Send. That edge carries order, frame, iteration and deadness (A45, B23,
 //   B24), so there are no control loops, and the order of nodes stays topological.
 // - A control edge crosses as an empty constant; its consumer takes the control edge from the _Recv itself (B11).
@@ -45,8 +46,8 @@ struct PartitionResult {
 };
 
 // Rewrites `graph` and sets Node::device of every live node. One pair per (source endpoint, destination device,
-// destination memory kind): B10. Ops used: `_Send(tensor: T)`, `_Recv() -> tensor: tensor_type`, attrs pair,
-// tensor_name, send_device, recv_device. Nodes that it makes get records in `placement`. Internal if a node has no
+// destination memory kind): B10. Ops used: `_Send(tensor: T)`, `_Recv() -> tensor: tensor_type`, both with the attr
+// pair. Nodes that it makes get records in `placement`. Internal if a node has no
 // device (B1), InvalidArgument if a reference edge would have to cross (C10).
 absl::StatusOr<PartitionResult> PartitionGraph(Graph& graph, Placement& placement,
                                                absl::Span<const PlacementDevice> devices, const KernelCatalog& kernels);

@@ -12,7 +12,21 @@ namespace {
 
 Attr FirstArgumentOnHost() { return MakeListAttr(std::vector<int64_t>{0}); }
 
+AttrMap TokenAttrs() {
+  auto empty = std::make_shared<TensorLiteral>();
+  empty->dtype = DType::kFloat32;
+  empty->shape = Shape::Of({0});
+  AttrMap attrs;
+  attrs.Set("dtype", DType::kFloat32);
+  attrs.Set("value", TensorLiteralPtr(std::move(empty)));
+  return attrs;
+}
+
 }  // namespace
+
+SendRecvMaker::SendRecvMaker(Graph& graph, Placement& placement, absl::Span<const PlacementDevice> devices,
+                             DerivedPlacement& derived)
+    : graph_(graph), placement_(placement), devices_(devices), derived_(derived), token_attrs_(TokenAttrs()) {}
 
 absl::StatusOr<NodeId> SendRecvMaker::RecvFor(Endpoint source, bool source_on_host, NodeId consumer,
                                               bool destination_on_host) {
@@ -46,7 +60,7 @@ absl::StatusOr<int> SendRecvMaker::MakePair(Endpoint source, bool source_on_host
 
   const std::string base(graph_.node(source.node).name);
   THALWEG_ASSIGN_OR_RETURN(Node send, NewInternalNode(graph_, "_Send"));
-  SetPairAttrs(transfer, &send);
+  send.attrs.Set("pair", static_cast<int64_t>(transfer.pair));
   send.attrs.Set("T", transfer.dtype);
   if (source_on_host && !devices_[transfer.source_device].host_memory)
     send.attrs.Set("_input_hostmem", FirstArgumentOnHost());
@@ -56,7 +70,7 @@ absl::StatusOr<int> SendRecvMaker::MakePair(Endpoint source, bool source_on_host
       derived_.AddNode(absl::StrCat(base, "/_send"), std::move(send), transfer.source_device, "B10", source.node);
 
   THALWEG_ASSIGN_OR_RETURN(Node recv, NewInternalNode(graph_, "_Recv"));
-  SetPairAttrs(transfer, &recv);
+  recv.attrs.Set("pair", static_cast<int64_t>(transfer.pair));
   recv.attrs.Set("tensor_type", transfer.dtype);
   if (destination_on_host && !devices_[transfer.destination_device].host_memory) {
     recv.attrs.Set("_output_hostmem", FirstArgumentOnHost());
@@ -72,26 +86,14 @@ absl::StatusOr<int> SendRecvMaker::MakePair(Endpoint source, bool source_on_host
 absl::StatusOr<Endpoint> SendRecvMaker::ControlToken(NodeId after) {
   if (auto found = tokens_.find(after); found != tokens_.end()) return found->second;
   THALWEG_ASSIGN_OR_RETURN(Node token, NewInternalNode(graph_, "Const"));
-  auto empty = std::make_shared<TensorLiteral>();
-  empty->dtype = DType::kFloat32;
-  empty->shape = Shape::Of({0});
-  token.attrs.Set("dtype", DType::kFloat32);
-  token.attrs.Set("value", TensorLiteralPtr(std::move(empty)));
   const int device = graph_.node(after).device;
+  token.attrs = token_attrs_;
   if (!devices_[device].host_memory) token.attrs.Set("_output_hostmem", FirstArgumentOnHost());
   token.inputs = {{after, kControlPort}};
   token.output_types = {DType::kFloat32};
   const NodeId id =
       derived_.AddNode(absl::StrCat(graph_.node(after).name, "/_control"), std::move(token), device, "B11", after);
   return tokens_.emplace(after, Endpoint{id, 0}).first->second;
-}
-
-void SendRecvMaker::SetPairAttrs(const Transfer& transfer, Node* node) const {
-  const Node& source = graph_.node(transfer.source.node);
-  node->attrs.Set("pair", static_cast<int64_t>(transfer.pair));
-  node->attrs.Set("tensor_name", absl::StrCat("edge_", transfer.pair, "_", source.name));
-  node->attrs.Set("send_device", devices_[transfer.source_device].name.ToString());
-  node->attrs.Set("recv_device", devices_[transfer.destination_device].name.ToString());
 }
 
 }  // namespace thalweg

@@ -18,8 +18,7 @@ class SendRecvMaker {
  public:
   // All must outlive the maker.
   SendRecvMaker(Graph& graph, Placement& placement, absl::Span<const PlacementDevice> devices,
-                DerivedPlacement& derived)
-      : graph_(graph), placement_(placement), devices_(devices), derived_(derived) {}
+                DerivedPlacement& derived);
 
   // The _Recv through which `consumer` gets `source` on its device; made if there is none yet for that source, device
   // and memory kind (B10). For a control source the consumer takes a control edge from it.
@@ -31,12 +30,12 @@ class SendRecvMaker {
   absl::StatusOr<int> MakePair(Endpoint source, bool source_on_host, NodeId consumer, bool destination_on_host);
   // The value that stands for a control edge: an empty constant made after `after` (B11).
   absl::StatusOr<Endpoint> ControlToken(NodeId after);
-  void SetPairAttrs(const Transfer& transfer, Node* node) const;
 
   Graph& graph_;
   Placement& placement_;
   const absl::Span<const PlacementDevice> devices_;
   DerivedPlacement& derived_;
+  const AttrMap token_attrs_;  // shared by all tokens
   std::vector<Transfer> transfers_;
   absl::flat_hash_map<std::tuple<Endpoint, int, bool>, int> pairs_;  // (source, destination device, on host) -> pair
   absl::flat_hash_map<NodeId, Endpoint> tokens_;

@@ -27,16 +27,14 @@ void RegisterBoundaryOps(OpLibrary& lib) {
   lib.schemas.Add("_Retval(input: T)", "T: type; index: int >= 0").Shape(NoOutputs).Cost(NoCost).Stateful().Role(OpRole::kRetval);
   lib.schemas
       .Add("_Send(tensor: T)",
-           "T: type; tensor_name: string; pair: int >= 0; send_device: string; recv_device: string; "
-           "client_terminated: bool = false")
+           "T: type; pair: int >= 0")
       .Shape(NoOutputs)
       .Cost(NoCost)
       .Stateful()
       .Role(OpRole::kSend);
   lib.schemas
       .Add("_Recv() -> tensor: tensor_type",
-           "tensor_type: type; tensor_name: string; pair: int >= 0; send_device: string; recv_device: string; "
-           "client_terminated: bool = false")
+           "tensor_type: type; pair: int >= 0")
       .Shape(UnknownShape)
       .Cost(CopyCost)
       .Stateful()

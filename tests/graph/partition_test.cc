@@ -97,15 +97,15 @@ TEST_F(PartitionTest, B6B10OnePairPerTensorAndDevice) {
   EXPECT_EQ(transfer.cause, "requested device of y");
 }
 
-TEST_F(PartitionTest, B8PairAttributes) {
+TEST_F(PartitionTest, B8BothEndsNameTheirPair) {
   Cut("x = Placeholder() [dtype=float32] @/device:CPU:0\ny = Neg(x) [T=float32] @/device:CPU:1");
   for (const char* end : {"x/_send", "x/_recv"}) {
-    const NodeAttrs attrs = graph_.node(graph_.Find(end)).node_attrs();
-    EXPECT_EQ(*attrs.Get<int64_t>("pair"), 0);
-    EXPECT_EQ(*attrs.Get<std::string>("tensor_name"), "edge_0_x");
-    EXPECT_EQ(*attrs.Get<std::string>("send_device"), "/job:localhost/replica:0/task:0/device:CPU:0");
-    EXPECT_EQ(*attrs.Get<std::string>("recv_device"), "/job:localhost/replica:0/task:0/device:CPU:1");
+    EXPECT_EQ(*graph_.node(graph_.Find(end)).node_attrs().Get<int64_t>("pair"), 0);
   }
+  ASSERT_EQ(transfers_.size(), 1u);
+  EXPECT_EQ(graph_.EndpointName(transfers_[0].source), "x:0");
+  EXPECT_EQ(transfers_[0].source_device, 0);
+  EXPECT_EQ(transfers_[0].destination_device, 1);
 }
 
 TEST_F(PartitionTest, B10DifferentOutputsAreDifferentPairs) {

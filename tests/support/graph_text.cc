@@ -273,11 +273,11 @@ const OpRegistry& TestOps() {
     r->Add("_Arg() -> output: T", "T: type; index: int >= 0").Shape(FedShape).Stateful().Role(OpRole::kArg);
     r->Add("_Retval(input: T) -> ()", "T: type; index: int >= 0").Stateful().Role(OpRole::kRetval);
     r->Add("_Send(tensor: T) -> ()",
-           "T: type; tensor_name: string; pair: int >= 0; send_device: string; recv_device: string")
+           "T: type; pair: int >= 0")
         .Stateful()
         .Role(OpRole::kSend);
     r->Add("_Recv() -> tensor: tensor_type",
-           "tensor_type: type; tensor_name: string; pair: int >= 0; send_device: string; recv_device: string")
+           "tensor_type: type; pair: int >= 0")
         .Stateful()
         .Role(OpRole::kRecv);
     return r;
