@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstring>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -190,8 +191,14 @@ absl::StatusOr<Tensor> Tensor::Wrap(void* data, DType dtype, Shape shape, std::f
   if (!TotalBytes(dtype, shape, &bytes)) return TooLarge(dtype, shape);
   if (data == nullptr && bytes > 0) return absl::InvalidArgumentError("the memory to wrap is null");
   if (!IsAligned(data, dtype)) {
-    return absl::InvalidArgumentError(absl::StrCat("the memory to wrap is not aligned to ", ElementAlignment(dtype),
-                                                   " bytes, as elements of type ", DTypeName(dtype), " must be"));
+    if (!IsPlainMemory(dtype)) {
+      return absl::InvalidArgumentError(absl::StrCat("the memory to wrap is not aligned to ", ElementAlignment(dtype),
+                                                     " bytes, as elements of type ", DTypeName(dtype), " must be"));
+    }
+    THALWEG_ASSIGN_OR_RETURN(Tensor copy, Allocate(dtype, std::move(shape)));
+    std::memcpy(copy.mutable_raw(), data, static_cast<size_t>(bytes));
+    if (deleter) deleter();
+    return copy;
   }
   BufferRef buffer(new WrappedBuffer(data, static_cast<size_t>(bytes), std::move(deleter), writable));
   return FromBuffer(dtype, std::move(shape), std::move(buffer), data);

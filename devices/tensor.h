@@ -32,10 +32,10 @@ class THALWEG_EXPORT Tensor {
   static absl::StatusOr<Tensor> Allocate(DType dtype, Shape shape, Allocator& allocator = DefaultHostAllocator(),
                                          int32_t node_id = -1);
 
-  // Memory of the caller, not copied: `data` holds shape.num_elements() elements and stays valid until `deleter` is
-  // called, which happens exactly once, on whichever thread drops the last tensor that shares it. Any alignment that
-  // suits the element type is fine. `writable` allows kernels to compute in place when they are the last user. On an
-  // error (InvalidArgument for a bad type, null or misaligned memory) the deleter is not called.
+  // Memory of the caller, not copied: `data` holds shape.num_elements() elements and stays valid until `deleter` is called,
+  // exactly once, on whichever thread drops the last tensor that shares it. Only memory misaligned for its element type is
+  // copied (DefaultHostAllocator counts that), and the deleter called at once. `writable` allows kernels to compute in
+  // place when they are the last user. On an error (InvalidArgument: a bad type, null) the deleter is not called.
   static absl::StatusOr<Tensor> Wrap(void* data, DType dtype, Shape shape, std::function<void()> deleter,
                                      bool writable = false);
 

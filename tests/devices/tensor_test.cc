@@ -1,6 +1,7 @@
 #include "thalweg/devices/tensor.h"
 
 #include <cmath>
+#include <cstring>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -114,11 +115,28 @@ TEST(Tensor, WrapChecksItsMemory) {
   alignas(8) char bytes[64];
   EXPECT_EQ(Tensor::Wrap(nullptr, DType::kFloat32, Shape::Of({1}), nullptr).status().code(),
             absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(Tensor::Wrap(bytes + 1, DType::kFloat32, Shape::Of({1}), nullptr).status().code(),
-            absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(Tensor::Wrap(bytes + 1, DType::kString, Shape::Of({1}), nullptr).status().code(),
+            absl::StatusCode::kInvalidArgument)
+      << "objects cannot be where they are said to be";
   EXPECT_TRUE(Tensor::Wrap(bytes + 1, DType::kUInt8, Shape::Of({1}), nullptr).ok());
   EXPECT_TRUE(Tensor::Wrap(nullptr, DType::kFloat32, Shape::Of({0}), nullptr).ok());
   EXPECT_TRUE(Tensor::Wrap(bytes, DType::kFloat32, Shape::Of({1}), nullptr, /*writable=*/true)->OwnsBufferAlone());
+}
+
+// A21 of the users' wishes: any alignment is accepted; what cannot be read in place is copied, once, and counted.
+TEST(Tensor, WrapCopiesMisalignedMemoryAndReleasesItAtOnce) {
+  const float values[] = {1, 2, 3};
+  alignas(float) char bytes[sizeof(values) + 1];
+  std::memcpy(bytes + 1, values, sizeof(values));
+  int deleted = 0;
+  const int64_t allocations = DefaultHostAllocator().stats().allocations;
+  const Tensor t = Tensor::Wrap(bytes + 1, DType::kFloat32, Shape::Of({3}), [&deleted] { ++deleted; }).value();
+  EXPECT_EQ(deleted, 1);
+  EXPECT_EQ(DefaultHostAllocator().stats().allocations, allocations + 1);
+  std::memset(bytes, 0, sizeof(bytes));
+  const Tensor share = t;
+  EXPECT_EQ(share.flat<float>(), absl::MakeConstSpan(values));
+  EXPECT_EQ(DefaultHostAllocator().stats().allocations, allocations + 1);
 }
 
 TEST(Tensor, CopiesShareAndUniquenessIsSeen) {
