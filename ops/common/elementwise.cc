@@ -194,16 +194,21 @@ absl::Status ElementwiseKernel::Allocate(KernelContext& ctx, const Shape& shape,
 
 template <typename Body>
 absl::Status ElementwiseKernel::RunSplit(KernelContext& ctx, int64_t n, Body body) const {
+  const int64_t grouped = def_.rest ? n - n % kGroup : n;
+  const auto run = [&](int64_t begin, int64_t end, LoopState& state) {
+    if (begin < grouped) body(def_.loop, begin, std::min(end, grouped), state);
+    if (end > grouped) body(def_.rest, std::max(begin, grouped), end, state);
+  };
   bool refused = false;
   if (static_cast<double>(n) * def_.nanos_per_element < kMinSplitNanos) {
     LoopState state{param_};
-    body(0, n, state);
+    run(0, n, state);
     refused = state.refused;
   } else {
     std::atomic<bool> any_refused{false};
     ctx.ParallelFor(n, def_.nanos_per_element, [&](int64_t begin, int64_t end) {
       LoopState state{param_};
-      body(begin, end, state);
+      run(begin, end, state);
       if (state.refused) any_refused.store(true, std::memory_order_relaxed);
     });
     refused = any_refused.load(std::memory_order_relaxed);
@@ -219,13 +224,13 @@ absl::Status ElementwiseKernel::ComputeFlat(KernelContext& ctx, const Shape& sha
   THALWEG_RETURN_IF_ERROR(Allocate(ctx, shape, &operands));
   if (count == 1 && !converts_) {
     LoopState state{param_};
-    def_.loop(operands.in, strides, operands.out, 1, state);
+    (def_.rest ? def_.rest : def_.loop)(operands.in, strides, operands.out, 1, state);
     return state.refused ? absl::InvalidArgumentError(def_.refusal) : absl::OkStatus();
   }
-  return RunSplit(ctx, count, [&](int64_t begin, int64_t end, LoopState& state) {
+  return RunSplit(ctx, count, [&](InnerLoop loop, int64_t begin, int64_t end, LoopState& state) {
     const void* in[kMaxElementwiseInputs];
     for (int i = 0; i < def_.num_inputs; ++i) in[i] = At(operands.in[i], begin * strides[i], in_size_[i]);
-    RunSpan(in, strides, operands.out + begin * out_size_, end - begin, state);
+    RunSpan(loop, in, strides, operands.out + begin * out_size_, end - begin, state);
   });
 }
 
@@ -234,10 +239,9 @@ absl::Status ElementwiseKernel::ComputeAs(KernelContext& ctx, absl::Span<const S
   Operands operands;
   THALWEG_RETURN_IF_ERROR(Allocate(ctx, plan.shape(), &operands));
   const bool expand = ShouldExpand(plan);
-  return RunSplit(ctx, plan.shape().num_elements(), [&](int64_t begin, int64_t end, LoopState& state) {
-    if (begin >= end) return;
-    if (expand) RunExpanded(plan, operands, begin, end, state);
-    else RunRows(plan, operands, begin, end, state);
+  return RunSplit(ctx, plan.shape().num_elements(), [&](InnerLoop loop, int64_t begin, int64_t end, LoopState& state) {
+    if (expand) RunExpanded(loop, plan, operands, begin, end, state);
+    else RunRows(loop, plan, operands, begin, end, state);
   });
 }
 
@@ -245,14 +249,16 @@ bool ElementwiseKernel::ShouldExpand(const BroadcastPlan& plan) const {
   return plain_ && plan.rank() > 1 && plan.dim(plan.rank() - 1) < kShortRow;
 }
 
-void ElementwiseKernel::RunSpan(const void* const* in, const int64_t* strides, void* out, int64_t n, LoopState& state) const {
+void ElementwiseKernel::RunSpan(InnerLoop loop, const void* const* in, const int64_t* strides, void* out, int64_t n,
+                                LoopState& state) const {
   if (n <= 0) return;
-  if (converts_) RunTiles(in, strides, out, n, state);
-  else def_.loop(in, strides, out, n, state);
+  if (converts_) RunTiles(loop, in, strides, out, n, state);
+  else loop(in, strides, out, n, state);
 }
 
 // Loads each tile into the computing types, computes, stores.
-void ElementwiseKernel::RunTiles(const void* const* in, const int64_t* strides, void* out, int64_t n, LoopState& state) const {
+void ElementwiseKernel::RunTiles(InnerLoop loop, const void* const* in, const int64_t* strides, void* out, int64_t n,
+                                 LoopState& state) const {
   alignas(64) char loaded[kMaxElementwiseInputs][kTile * kMaxElementBytes];
   alignas(64) char computed[kTile * kMaxElementBytes];
   const void* operands[kMaxElementwiseInputs];
@@ -264,14 +270,14 @@ void ElementwiseKernel::RunTiles(const void* const* in, const int64_t* strides, 
       if (load_[i] && (begin == 0 || strides[i] != 0)) load_[i](from, loaded[i], strides[i] != 0 ? count : 1);
     }
     char* to = static_cast<char*>(out) + begin * out_size_;
-    def_.loop(operands, strides, store_ ? computed : to, count, state);
+    loop(operands, strides, store_ ? computed : to, count, state);
     if (store_) store_(computed, to, count);
   }
 }
 
 // One loop call per row of the innermost dimension.
-void ElementwiseKernel::RunRows(const BroadcastPlan& plan, const Operands& operands, int64_t begin, int64_t end,
-                                LoopState& state) const {
+void ElementwiseKernel::RunRows(InnerLoop loop, const BroadcastPlan& plan, const Operands& operands, int64_t begin,
+                                int64_t end, LoopState& state) const {
   const int last = plan.rank() - 1;
   const int64_t row_length = plan.dim(last);
   int64_t strides[kMaxElementwiseInputs];
@@ -279,7 +285,7 @@ void ElementwiseKernel::RunRows(const BroadcastPlan& plan, const Operands& opera
   const void* in[kMaxElementwiseInputs];
   if (last == 0) {
     for (int i = 0; i < def_.num_inputs; ++i) in[i] = At(operands.in[i], begin * strides[i], in_size_[i]);
-    return RunSpan(in, strides, operands.out + begin * out_size_, end - begin, state);
+    return RunSpan(loop, in, strides, operands.out + begin * out_size_, end - begin, state);
   }
   RowWalker row(plan, def_.num_inputs, begin / row_length);
   int64_t column = begin % row_length;
@@ -288,7 +294,7 @@ void ElementwiseKernel::RunRows(const BroadcastPlan& plan, const Operands& opera
     for (int i = 0; i < def_.num_inputs; ++i) {
       in[i] = At(operands.in[i], row.offset(i) + column * strides[i], in_size_[i]);
     }
-    RunSpan(in, strides, operands.out + at * out_size_, count, state);
+    RunSpan(loop, in, strides, operands.out + at * out_size_, count, state);
     at += count;
     column = 0;
   }
@@ -315,8 +321,8 @@ void ElementwiseKernel::ExpandRows(const BroadcastPlan& plan, const Operands& op
 
 // Short rows: broadcast operands are written out for some whole rows of the output at a time. An operand that repeats
 // after that many rows is written out once.
-void ElementwiseKernel::RunExpanded(const BroadcastPlan& plan, const Operands& operands, int64_t begin, int64_t end,
-                                    LoopState& state) const {
+void ElementwiseKernel::RunExpanded(InnerLoop loop, const BroadcastPlan& plan, const Operands& operands, int64_t begin,
+                                    int64_t end, LoopState& state) const {
   alignas(64) char expanded[kMaxElementwiseInputs][kTile * kMaxElementBytes];
   const int64_t row_length = plan.dim(plan.rank() - 1);
   int64_t tile = kTile / row_length * row_length;
@@ -340,7 +346,7 @@ void ElementwiseKernel::RunExpanded(const BroadcastPlan& plan, const Operands& o
       in[i] = direct[i] ? At(operands.in[i], strides[i] * from, in_size_[i]) : At(expanded[i], from - at, in_size_[i]);
       if (tile % plan.period(i) == 0) to_expand[i] = nullptr;
     }
-    RunSpan(in, strides, operands.out + from * out_size_, to - from, state);
+    RunSpan(loop, in, strides, operands.out + from * out_size_, to - from, state);
   }
 }
 

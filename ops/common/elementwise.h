@@ -34,9 +34,14 @@ struct LoopState {
 // contiguous and may be the same memory as an input of stride 1, never overlap one otherwise.
 using InnerLoop = void (*)(const void* const* in, const int64_t* strides, void* out, int64_t n, LoopState& state);
 
+// TensorFlow computes whole groups of so many floats by formulas of its own and what is left by the C library, which rounds
+// differently.
+inline constexpr int64_t kGroup = 8;
+
 // One op for one computing type. Definitions are constants that live as long as the process.
 struct ElementwiseDef {
   InnerLoop loop = nullptr;
+  InnerLoop rest = nullptr;  // for the output's elements past the last whole group; null: `loop` serves for these, too
   int num_inputs = 0;
   DType input_types[kMaxElementwiseInputs] = {};  // the types that the loop computes with; kInvalid: as stored
   DType output_type = DType::kInvalid;
@@ -88,12 +93,14 @@ class ElementwiseKernel final : public Kernel {
 
   absl::Status ComputeFlat(KernelContext& ctx, const Shape& shape, const int64_t* strides) const;
   absl::Status Allocate(KernelContext& ctx, const Shape& shape, Operands* operands) const;
-  template <typename Body>  // body(begin, end, state) over disjoint ranges of [0, n)
+  template <typename Body>  // body(loop, begin, end, state) over disjoint ranges of [0, n)
   absl::Status RunSplit(KernelContext& ctx, int64_t n, Body body) const;
-  void RunSpan(const void* const* in, const int64_t* strides, void* out, int64_t n, LoopState& state) const;
-  void RunTiles(const void* const* in, const int64_t* strides, void* out, int64_t n, LoopState& state) const;
-  void RunRows(const BroadcastPlan& plan, const Operands& operands, int64_t begin, int64_t end, LoopState& state) const;
-  void RunExpanded(const BroadcastPlan& plan, const Operands& operands, int64_t begin, int64_t end, LoopState& state) const;
+  void RunSpan(InnerLoop loop, const void* const* in, const int64_t* strides, void* out, int64_t n, LoopState& state) const;
+  void RunTiles(InnerLoop loop, const void* const* in, const int64_t* strides, void* out, int64_t n, LoopState& state) const;
+  void RunRows(InnerLoop loop, const BroadcastPlan& plan, const Operands& operands, int64_t begin, int64_t end,
+               LoopState& state) const;
+  void RunExpanded(InnerLoop loop, const BroadcastPlan& plan, const Operands& operands, int64_t begin, int64_t end,
+                   LoopState& state) const;
   void ExpandRows(const BroadcastPlan& plan, const Operands& operands, int64_t first_row, int64_t rows,
                   char* const* expanded) const;
   bool ShouldExpand(const BroadcastPlan& plan) const;

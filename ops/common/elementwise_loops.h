@@ -7,6 +7,10 @@
 //
 // registers a kernel per storage type; each computing type is compiled once. Apply takes one, two or three operands of
 // the computing type, and may return another type (comparisons return bool). An op may also have
+//   template <std::same_as<float> T> static T ApplyRest(T x)   for the elements past the last whole group (kGroup)
+//   template <std::same_as<float> T> static bool IsRare(T x)    with
+//   template <std::same_as<float> T> static T ApplyRare(T x)    for values that Apply, free of branches, cannot serve
+//   static quad_math::Quad ApplyToQuad(quad_math::Quad x)       in place of Apply(float): four elements at a time
 //   static constexpr double kNanos = 2.0;               cost per element, if it is not simple arithmetic
 //   static constexpr const char* kAttr = "alpha";        a float attribute, passed to Apply as last argument (double)
 //   static constexpr bool kInStorageType = true;         half and bfloat16 are passed as they are, for ops where rounding
@@ -15,10 +19,14 @@
 //   template <typename T> static bool Refuses(T a, T b)   operands that make the execution fail; Apply must bear them
 #pragma once
 
+#include <algorithm>
 #include <complex>
+#include <concepts>
+#include <cstring>
 #include <type_traits>
 
 #include "thalweg/ops/common/elementwise.h"
+#include "thalweg/ops/common/quad_math.h"
 #include "thalweg/ops/common/target_clones.h"
 #include "thalweg/ops/kernel_registry.h"
 
@@ -66,6 +74,13 @@ THALWEG_INLINE auto Call([[maybe_unused]] double param, Ts... operands) {
 template <typename Op, typename... Ts>
 using Result = decltype(Call<Op>(0.0, std::declval<Ts>()...));
 
+template <typename Op, typename... Ts>
+concept HasRest = requires(Ts... operands) { Op::ApplyRest(operands...); };
+template <typename Op, typename T>
+concept HasRare = requires(T x) { Op::IsRare(x); };
+template <typename Op, typename T>
+concept HasQuad = std::is_same_v<T, float> && requires(quad_math::Quad x) { Op::ApplyToQuad(x); };
+
 // In the loops below `ivdep` is true: out[k] may be the memory of in[k], never of another element.
 
 template <typename Op, typename T>
@@ -75,6 +90,59 @@ THALWEG_CLONES void UnaryLoop(const void* const* in, const int64_t*, void* out, 
   const double param = state.param;
 #pragma GCC ivdep
   for (int64_t k = 0; k < n; ++k) o[k] = Call<Op>(param, a[k]);
+}
+
+template <typename Op, typename T>
+void UnaryRestLoop(const void* const* in, const int64_t*, void* out, int64_t n, LoopState&) {
+  const T* a = static_cast<const T*>(in[0]);
+  T* o = static_cast<T*>(out);
+  for (int64_t k = 0; k < n; ++k) o[k] = Op::ApplyRest(a[k]);
+}
+
+// Blocks without rare values, nearly all, are computed as by UnaryLoop.
+template <typename Op, typename T>
+THALWEG_CLONES void RareUnaryLoop(const void* const* in, const int64_t*, void* out, int64_t n, LoopState&) {
+  constexpr int64_t kBlock = 512;
+  const T* a = static_cast<const T*>(in[0]);
+  T* o = static_cast<T*>(out);
+  for (int64_t begin = 0; begin < n; begin += kBlock) {
+    const int64_t end = std::min(begin + kBlock, n);
+    int rare = 0;
+    for (int64_t k = begin; k < end; ++k) rare |= Op::IsRare(a[k]);
+    if (rare) {
+      for (int64_t k = begin; k < end; ++k) o[k] = Op::IsRare(a[k]) ? Op::ApplyRare(a[k]) : Op::Apply(a[k]);
+    } else {
+#pragma GCC ivdep
+      for (int64_t k = begin; k < end; ++k) o[k] = Op::Apply(a[k]);
+    }
+  }
+}
+
+template <typename Op>
+THALWEG_CLONES void QuadLoop(const void* const* in, const int64_t*, void* out, int64_t n, LoopState&) {
+  constexpr int64_t kLanes = 4;
+  const float* a = static_cast<const float*>(in[0]);
+  float* o = static_cast<float*>(out);
+  quad_math::Quad x{}, y;
+  int64_t k = 0;
+  for (; k + kLanes <= n; k += kLanes) {
+    std::memcpy(&x, a + k, sizeof(x));
+    y = Op::ApplyToQuad(x);
+    std::memcpy(o + k, &y, sizeof(y));
+  }
+  if (k == n) return;
+  const size_t bytes = static_cast<size_t>(n - k) * sizeof(float);
+  std::memcpy(&x, a + k, bytes);
+  y = Op::ApplyToQuad(x);
+  std::memcpy(o + k, &y, bytes);
+}
+
+template <typename Op, typename T>
+void BinaryRestLoop(const void* const* in, const int64_t* strides, void* out, int64_t n, LoopState&) {
+  const T* a = static_cast<const T*>(in[0]);
+  const T* b = static_cast<const T*>(in[1]);
+  T* o = static_cast<T*>(out);
+  for (int64_t k = 0; k < n; ++k) o[k] = Op::ApplyRest(a[k * strides[0]], b[k * strides[1]]);
 }
 
 template <typename Op, typename T>
@@ -128,7 +196,10 @@ constexpr ElementwiseDef BaseDef() {
 template <typename Op, typename T>
 constexpr ElementwiseDef UnaryDef() {
   ElementwiseDef def = BaseDef<Op>();
-  def.loop = &UnaryLoop<Op, T>;
+  if constexpr (HasQuad<Op, T>) def.loop = &QuadLoop<Op>;
+  else if constexpr (HasRare<Op, T>) def.loop = &RareUnaryLoop<Op, T>;
+  else def.loop = &UnaryLoop<Op, T>;
+  if constexpr (HasRest<Op, T>) def.rest = &UnaryRestLoop<Op, T>;
   def.num_inputs = 1;
   def.input_types[0] = DTypeOf<T>::value;
   def.output_type = DTypeOf<Result<Op, T>>::value;
@@ -140,6 +211,7 @@ constexpr ElementwiseDef BinaryDef() {
   ElementwiseDef def = BaseDef<Op>();
   if constexpr (CanRefuse<Op>) def.loop = &RefusingBinaryLoop<Op, T>;
   else def.loop = &BinaryLoop<Op, T>;
+  if constexpr (HasRest<Op, T, T>) def.rest = &BinaryRestLoop<Op, T>;
   def.num_inputs = 2;
   def.input_types[0] = def.input_types[1] = DTypeOf<T>::value;
   def.output_type = DTypeOf<Result<Op, T, T>>::value;

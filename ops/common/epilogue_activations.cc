@@ -9,7 +9,7 @@ namespace {
 template <typename T>
 THALWEG_CLONES void EluRow(int64_t n, T* row) {
 #pragma GCC ivdep
-  for (int64_t c = 0; c < n; ++c) row[c] = row[c] < T(0) ? vector_math::Expm1(row[c]) : row[c];
+  for (int64_t c = 0; c < n; ++c) row[c] = row[c] < T(0) ? vector_math::Exp(row[c]) - T(1) : row[c];
 }
 template <typename T>
 THALWEG_CLONES void LeakyReluRow(T alpha, int64_t n, T* row) {

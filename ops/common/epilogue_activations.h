@@ -1,5 +1,6 @@
 // The activations of an epilogue that need a function. In a file of its own because it is compiled as the separate ops
-// are: with contraction of a * b + c, which the other steps of an epilogue must not have.
+// are: without contraction of a * b + c. Results have the bits of the separate ops but for what these leave to the C library,
+// the elements past the last whole group (elementwise.h).
 #pragma once
 
 #include "thalweg/ops/common/epilogue.h"

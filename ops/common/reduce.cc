@@ -4,6 +4,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "thalweg/ops/common/box_walker.h"
+#include "thalweg/ops/common/ordered_reduce.h"
 
 namespace thalweg {
 namespace {
@@ -40,28 +42,6 @@ absl::StatusOr<absl::InlinedVector<bool, 8>> MarkAxes(int rank, absl::Span<const
   }
   return reduced;
 }
-
-// Offsets of the positions in a box of dimensions, in row-major order.
-class BoxWalker {
- public:
-  explicit BoxWalker(absl::Span<const ReductionPlan::Dimension> dims) : dims_(dims), position_(dims.size(), 0) {}
-  int64_t offset() const { return offset_; }
-  // False after the last position.
-  bool Next() {
-    for (int d = static_cast<int>(dims_.size()) - 1; d >= 0; --d) {
-      offset_ += dims_[d].stride;
-      if (++position_[d] < dims_[d].size) return true;
-      offset_ -= dims_[d].size * dims_[d].stride;
-      position_[d] = 0;
-    }
-    return false;
-  }
-
- private:
-  absl::Span<const ReductionPlan::Dimension> dims_;
-  Dims position_;
-  int64_t offset_ = 0;
-};
 
 }  // namespace
 
@@ -154,6 +134,10 @@ absl::Status ReduceKernel::ReduceOver(KernelContext& ctx, absl::Span<const int64
   const Job job{plan, static_cast<const char*>(ctx.input(0).raw()), static_cast<char*>(out->mutable_raw()),
                 plan.output().num_elements()};
   const int64_t total = ctx.input(0).num_elements();
+  if (def_.in_order != nullptr && load_ == nullptr && total <= kMaxOrderedElements) {
+    ReduceInOrder(*def_.in_order, plan, reinterpret_cast<const float*>(job.in), reinterpret_cast<float*>(job.out));
+    return absl::OkStatus();
+  }
   if (const int64_t chunks = job.Chunks(total); chunks > 1) return ReduceInChunks(ctx, job, chunks);
   const double nanos_per_output = def_.nanos_per_element * static_cast<double>(std::max<int64_t>(plan.reduced_count(), 1));
   if (nanos_per_output * static_cast<double>(job.num_outputs) < kMinSplitNanos) {

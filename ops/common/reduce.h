@@ -73,6 +73,9 @@ struct ReduceDef {
   void (*merge)(const void* from, void* into, int64_t n) = nullptr;
   // Writes n results, each made of `count` elements.
   void (*finish)(const void* accumulators, int64_t count, void* out, int64_t n) = nullptr;
+  // Of a reduction of floats: the same carried in float, for ReduceInOrder (ordered_reduce.h). There, fold_row starts from
+  // nothing: it replaces the accumulator.
+  const ReduceDef* in_order = nullptr;
 };
 
 // Input 0 reduced over the axes in input 1, with the attribute keep_dims.

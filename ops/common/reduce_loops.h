@@ -8,6 +8,9 @@
 //   };
 // An op may also have
 //     template <typename A> static A Map(A x);                             what is folded in place of element x
+//     using InOrder = ...;                                                 an op that carries float as float, whose steps
+//                                                                          are then done in TensorFlow's order where
+//                                                                          elements are few (ordered_reduce.h)
 //   RegisterReduction<SumOp>(lib, "Sum", FloatTypes());
 #pragma once
 
@@ -96,6 +99,52 @@ THALWEG_CLONES void FoldRow(const void* in, int64_t n, void* accumulator) {
   *static_cast<A*>(accumulator) = result;
 }
 
+// The result of n elements as TensorFlow folds them: four interleaved vectors of eight, then single vectors, and the elements
+// left over on their own.
+template <typename Op>
+THALWEG_CLONES float FoldLeaf(const float* x, int64_t n) {
+  typedef float Vector __attribute__((vector_size(32)));
+  constexpr int64_t kLanes = 8, kVectors = 4;
+  Vector sums[kVectors];
+  for (Vector& sum : sums) sum = Vector{} + Op::template Identity<float>();
+  int64_t k = 0;
+  if (n >= kVectors * kLanes) {
+    for (; k + kVectors * kLanes <= n; k += kVectors * kLanes) {
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v) {
+        Vector loaded;
+        std::memcpy(&loaded, x + k + v * kLanes, sizeof(loaded));
+        sums[v] = Op::template Fold<Vector>(sums[v], Mapped<Op>(loaded));
+      }
+    }
+    for (int v = 1; v < kVectors; ++v) sums[0] = Op::template Fold<Vector>(sums[0], sums[v]);
+  }
+  for (; k + kLanes <= n; k += kLanes) {
+    Vector loaded;
+    std::memcpy(&loaded, x + k, sizeof(loaded));
+    sums[0] = Op::template Fold<Vector>(sums[0], Mapped<Op>(loaded));
+  }
+  float rest = Op::template Identity<float>();
+  for (; k < n; ++k) rest = Op::template Fold<float>(rest, Mapped<Op>(x[k]));
+  const auto fold = [](float a, float b) { return Op::template Fold<float>(a, b); };
+  const Vector s = sums[0];
+  return fold(rest, fold(fold(fold(s[0], s[4]), fold(s[2], s[6])), fold(fold(s[1], s[5]), fold(s[3], s[7]))));
+}
+
+// Long rows of sums by halves.
+template <typename Op>
+float FoldHalves(const float* x, int64_t n) {
+  constexpr int64_t kLeaf = 8192, kVector = 8;
+  if (n <= kLeaf || requires { Op::kInOnePiece; }) return FoldLeaf<Op>(x, n);
+  const int64_t half = ((n + 1) / 2 + kVector - 1) / kVector * kVector;
+  return Op::template Fold<float>(FoldHalves<Op>(x, half), FoldHalves<Op>(x + half, n - half));
+}
+
+template <typename Op>
+void FoldRowInOrder(const void* in, int64_t n, void* accumulator) {
+  *static_cast<float*>(accumulator) = FoldHalves<Op>(static_cast<const float*>(in), n);
+}
+
 template <typename Op, typename T>
 void Merge(const void* from, void* into, int64_t n) {
   using A = AccumulatorOf<Op, T>;
@@ -112,6 +161,22 @@ void Finish(const void* accumulators, int64_t count, void* out, int64_t n) {
   for (int64_t k = 0; k < n; ++k) o[k] = Op::template Finish<T>(a[k], count);
 }
 
+template <typename Op>
+inline constexpr ReduceDef kOrderedDef = {.input_type = DType::kFloat32,
+                                          .output_type = DType::kFloat32,
+                                          .accumulator_bytes = sizeof(float),
+                                          .init = &Init<Op, float>,
+                                          .fold_columns = &FoldColumns<Op, float>,
+                                          .fold_row = &FoldRowInOrder<Op>,
+                                          .merge = &Merge<Op, float>,
+                                          .finish = &Finish<Op, float>};
+
+template <typename Op, typename T>
+constexpr const ReduceDef* OrderedDef() {
+  if constexpr (std::is_same_v<T, float> && requires { typename Op::InOrder; }) return &kOrderedDef<typename Op::InOrder>;
+  else return nullptr;
+}
+
 template <typename Op, typename T>
 inline constexpr ReduceDef kDef = {.input_type = DTypeOf<T>::value,
                                    .output_type = DTypeOf<T>::value,
@@ -121,7 +186,8 @@ inline constexpr ReduceDef kDef = {.input_type = DTypeOf<T>::value,
                                    .fold_columns = &FoldColumns<Op, T>,
                                    .fold_row = &FoldRow<Op, T>,
                                    .merge = &Merge<Op, T>,
-                                   .finish = &Finish<Op, T>};
+                                   .finish = &Finish<Op, T>,
+                                   .in_order = OrderedDef<Op, T>()};
 
 }  // namespace reduce_internal
 

@@ -1,11 +1,14 @@
-// Exponential, logarithm and their kin for float and double, written so that compilers turn loops over them into vector
-// code: no branches, no calls, no integer conversions that older vector units lack.
+// Exponential, logarithm, sine and their kin for float and double, written so that compilers turn loops over them into
+// vector code: no branches, no calls, no integer conversions that older vector units lack.
+//
+// The float functions give TensorFlow's bits: they take the steps that TensorFlow's CPU kernels take for all elements but
+// the last few (elementwise_loops.h, ApplyRest), each rounded on its own. Files that include this header for them must be
+// compiled without contraction of products and sums (-ffp-contract=off). The double functions are our own; their polynomials
+// are minimax fits (Remez) made for this file, the comment at each says over which interval.
 //
 // Accuracy: a few units in the last place (tests/ops/vector_math_test.cc states the measured bounds). Special values are
 // those of the C library; denormal arguments count as zero and denormal results may be zero, as in elementwise kernels
 // (L15). Use inside THALWEG_CLONES loops; not for code that needs errno or floating-point flags.
-//
-// Polynomial coefficients are minimax fits (Remez) made for this file; the comment at each says over which interval.
 #pragma once
 
 #include <bit>
@@ -24,11 +27,6 @@ template <> struct FloatFormat<float> {
   static constexpr Bits kBias = 127;
   static constexpr float kRounder = 0x1.8p23f;     // adding it leaves the nearest integer in the low bits
   static constexpr float kTwoToMantissa = 0x1p23f;
-  static constexpr float kLn2High = 0x1.62e4p-1f;  // few bits, so that products with small integers are exact
-  static constexpr float kLn2Low = 0x1.7f7d1cp-20f;
-  static constexpr float kExpMin = -104.0f, kExpMax = 89.0f;  // beyond, the exponential is 0 or infinite
-  static constexpr float kExpNormal = -87.0f;      // from here on it is a normal number
-  static constexpr float kTanhOne = 10.0f;         // from here on tanh rounds to 1
 };
 template <> struct FloatFormat<double> {
   using Bits = uint64_t;
@@ -36,11 +34,11 @@ template <> struct FloatFormat<double> {
   static constexpr Bits kBias = 1023;
   static constexpr double kRounder = 0x1.8p52;
   static constexpr double kTwoToMantissa = 0x1p52;
-  static constexpr double kLn2High = 0x1.62e42fefa38p-1;
+  static constexpr double kLn2High = 0x1.62e42fefa38p-1;  // few bits, so that products with small integers are exact
   static constexpr double kLn2Low = 0x1.ef35793c7673p-45;
-  static constexpr double kExpMin = -746.0, kExpMax = 710.0;
-  static constexpr double kExpNormal = -708.0;
-  static constexpr double kTanhOne = 20.0;
+  static constexpr double kExpMin = -746.0, kExpMax = 710.0;  // beyond, the exponential is 0 or infinite
+  static constexpr double kExpNormal = -708.0;     // from here on it is a normal number
+  static constexpr double kTanhOne = 20.0;         // from here on tanh rounds to 1
 };
 
 // c[0] + c[1] x + ... by Horner's rule.
@@ -66,6 +64,203 @@ THALWEG_INLINE T PowerOfTwo(T shifted) {
   return std::bit_cast<T>(static_cast<Bits>((std::bit_cast<Bits>(shifted) + F::kBias) << F::kMantissaBits));
 }
 
+// 2^n for an integer n that need not be the exponent of a normal number, as two factors that are.
+template <typename T>
+struct PowerParts {
+  T first;
+  T second;
+};
+template <typename T>
+THALWEG_INLINE PowerParts<T> SplitPowerOfTwo(T n) {
+  using F = FloatFormat<T>;
+  const T half_n = n * T(0.5) + F::kRounder;
+  return {PowerOfTwo(half_n), PowerOfTwo((n - (half_n - F::kRounder)) + F::kRounder)};
+}
+
+// x = n ln 2 + rest, n the integer nearest to x / ln 2 (the upper of two).
+struct FloatExpParts {
+  float n;
+  float rest;
+};
+THALWEG_INLINE FloatExpParts SplitFloatExp(float x) {
+  const float n = std::floor(x * 1.44269504f + 0.5f);
+  return {n, n * 2.12194440e-4f + (n * -0.693359375f + x)};
+}
+
+THALWEG_INLINE float Exp(float x) {
+  const float bounded = AtLeast(AtMost(x, 88.723f), -104.0f);
+  const FloatExpParts parts = SplitFloatExp(bounded);
+  const float r = parts.rest, r2 = r * r;
+  // Even and odd powers apart.
+  const float even = r2 * (r2 * 1.37449637986719608306884765625e-3f + 4.166965186595916748046875e-2f) +
+                     0.49999988079071044921875f;
+  const float odd = r2 * 8.36894474923610687255859375e-3f + 0.16666518151760101318359375f;
+  const float power = r2 * (r * odd + even) + (r + 1.0f);
+  const PowerParts<float> scale = SplitPowerOfTwo(parts.n);
+  const float result = power * scale.first * scale.second;
+  return x < -104.0f ? 0.0f : (x < std::numeric_limits<float>::infinity() ? result : x);
+}
+
+// Of normal numbers: x = 2^exponent * significand, with the significand in [sqrt(1/2), sqrt(2)).
+template <typename T>
+struct Factors {
+  T exponent;
+  T significand;
+};
+template <typename T>
+THALWEG_INLINE Factors<T> FactorsOf(T x) {
+  using F = FloatFormat<T>;
+  using Bits = typename F::Bits;
+  constexpr Bits kRootHalf = std::bit_cast<Bits>(T(0.70710678118654752));
+  constexpr Bits kMantissa = (Bits{1} << F::kMantissaBits) - 1;
+  const Bits shifted = std::bit_cast<Bits>(x) + (std::bit_cast<Bits>(T(1)) - kRootHalf);
+  const Bits exponent = shifted >> F::kMantissaBits;
+  return {std::bit_cast<T>(static_cast<Bits>(exponent | std::bit_cast<Bits>(F::kTwoToMantissa))) -
+              (F::kTwoToMantissa + T(F::kBias)),
+          std::bit_cast<T>(static_cast<Bits>((shifted & kMantissa) + kRootHalf))};
+}
+
+THALWEG_INLINE float Log(float x) {
+  constexpr float numerator[] = {1.0000000190281136f, 1.0000000190281063f, 0.18256296349849254f};
+  constexpr float denominator[] = {1.0f, 1.4999999999999927f, 0.59923249590823520f, 0.049616247954120038f};
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  const Factors<float> factors = FactorsOf(x);
+  const float f = factors.significand - 1.0f;
+  const float result = factors.exponent * 0.693147181f + f * Polynomial(f, numerator) / Polynomial(f, denominator);
+  const float bounded = x < kInfinity ? result : x;  // +infinity and NaN
+  const float of_low = x < 0.0f ? std::numeric_limits<float>::quiet_NaN() : -kInfinity;
+  return x < std::numeric_limits<float>::min() ? of_low : bounded;
+}
+
+// What is lost in 1 + x is made good by the quotient of x and what is left of it.
+THALWEG_INLINE float Log1p(float x) {
+  const float sum = x + 1.0f;
+  const float log = Log(sum);
+  const float result = x * (log / (sum - 1.0f));
+  return (sum == 1.0f) | (sum == log) ? x : result;
+}
+
+THALWEG_INLINE float Expm1(float x) {
+  const float e = Exp(x);
+  const float difference = e - 1.0f;
+  const float log = Log(e);
+  const float finite = log == e ? e : difference * (x / log);
+  return e == 1.0f ? x : (difference == -1.0f ? -1.0f : finite);
+}
+
+// log(1 + exp(x)), given exp(x) and log1p(exp(x)), which serves only where neither x nor its exponential is the result to
+// the last bit.
+THALWEG_INLINE float SoftplusOf(float x, float exp, float log1p) {
+  constexpr float kEnough = 13.9423847f;  // 2 less than -log(epsilon)
+  return x > kEnough ? x : (x < -kEnough ? exp : log1p);
+}
+THALWEG_INLINE float Softplus(float x) {
+  const float e = Exp(x);
+  return SoftplusOf(x, e, Log1p(e));
+}
+
+THALWEG_INLINE float Tanh(float x) {
+  constexpr float numerator[] = {1.340216100e-1f, 3.520756727e-3f, 2.102733560e-5f, 1.394553628e-8f};
+  constexpr float denominator[] = {1.0f, 4.673548340e-1f, 2.597254514e-2f, 3.326951409e-4f, 8.015776984e-7f};
+  constexpr float kOne = 7.90738964080810547f;  // from here on the quotient is 1
+  const float bounded = AtLeast(AtMost(x, kOne), -kOne);
+  const float square = bounded * bounded;
+  return (square * bounded * Polynomial(square, numerator) + bounded) / Polynomial(square, denominator);
+}
+
+// By the square of exp(x / 2).
+THALWEG_INLINE float Sigmoid(float x) {
+  const float bounded = AtLeast(AtMost(x, 16.6355324f), -104.0f);  // from the greater on, the quotient is 1
+  const FloatExpParts parts = SplitFloatExp(bounded * 0.5f);
+  const float r = parts.rest, r2 = r * r;
+  const float even = r2 * 4.1898667812347412109375e-2f + 0.49999141693115234375f;
+  const float odd = r2 * 8.33471305668354034423828125e-3f + 0.16666877269744873046875f;
+  const float root = (r2 * (r * odd + even) + (r + 1.0f)) * PowerOfTwo(parts.n + FloatFormat<float>::kRounder);
+  const float e = root * root;
+  return x < -104.0f ? 0.0f : e / (1.0f + e);
+}
+
+THALWEG_INLINE float Erf(float x) {
+  constexpr float numerator[] = {1.128379106521606445312500000000000000e+00f, 1.874160766601562500000000000000000000e-01f,
+                                 5.243302136659622192382812500000000000e-02f, 3.658048342913389205932617187500000000e-03f,
+                                 2.861979592125862836837768554687500000e-04f, 2.123732201653183437883853912353515625e-06f};
+  constexpr float denominator[] = {1.0f, 4.99425798654556274414062500000e-01f, 1.12945675849914550781250000000e-01f,
+                                   1.47520881146192550659179687500e-02f, 1.14329601638019084930419921875e-03f,
+                                   3.89185734093189239501953125000e-05f};
+  const float square = AtMost(x * x, 16.0f);
+  const float quotient = x * Polynomial(square, numerator) / Polynomial(square, denominator);
+  return AtLeast(AtMost(quotient, 1.0f), -1.0f);
+}
+
+// |x| = n pi/2 + rest, for |x| < kGreatestTurn; `turns` holds n in its low bits.
+struct Turn {
+  uint32_t turns;
+  float rest;
+};
+inline constexpr float kGreatestSineTurn = 25966.0f, kGreatestCosineTurn = 18838.0f;
+THALWEG_INLINE Turn SplitTurn(float x) {
+  constexpr float kRounder = FloatFormat<float>::kRounder;
+  const float magnitude = std::fabs(x);
+  const float shifted = magnitude * 0.636619746685028076171875f + kRounder;
+  const float n = shifted - kRounder;
+  float rest = n * -1.5703125f + magnitude;
+  rest = n * -0.000483989715576171875f + rest;
+  rest = n * 1.62865035235881805419921875e-07f + rest;
+  rest = n * 5.5644315544167710640977020375430583953857421875e-11f + rest;
+  return {std::bit_cast<uint32_t>(shifted), rest};
+}
+// The same for greater finite x, one at a time.
+Turn SplitGreatTurn(float x);
+
+// Sine (or cosine) from the parts of x: one polynomial each for |rest| <= pi/4, chosen by the quarter of the turn.
+template <bool kCosine>
+THALWEG_INLINE float SineOfTurn(float x, Turn turn) {
+  constexpr float even[] = {1.0f, -0.5f, 0.041666619479656219482421875f, -0.00138865201734006404876708984375f,
+                            2.4372266125283204019069671630859375e-05f};
+  constexpr float odd[] = {-0.166666620398229825f, 0.00833268736556168517f, -0.000195923411408370285f};
+  constexpr uint32_t kSign = 0x80000000;
+  const float r = turn.rest, square = r * r;
+  const float cosine = Polynomial(square, even);
+  const float sine = Polynomial(square, odd) * square * r + r;
+  const uint32_t sign = kCosine ? (turn.turns + 1) << 30 : std::bit_cast<uint32_t>(x) ^ (turn.turns << 30);
+  const float magnitude = ((turn.turns & 1) != 0) == kCosine ? sine : cosine;
+  return std::bit_cast<float>(std::bit_cast<uint32_t>(magnitude) ^ (sign & kSign));
+}
+
+THALWEG_INLINE float Asin(float x) {
+  constexpr float p[] = {1.00000011920928955078125f, 0.16664917767047882080078125f, 7.550220191478729248046875e-2f,
+                         3.95139865577220916748046875e-2f, 5.08838854730129241943359375e-2f};
+  const float magnitude = std::fabs(x);
+  const bool large = magnitude > 0.5f;
+  const float root = std::sqrt(0.5f - 0.5f * magnitude);
+  const float reduced = large ? root : magnitude;
+  const float of_reduced = Polynomial(reduced * reduced, p) * reduced;
+  return std::copysign(large ? 1.57079637f - 2.0f * of_reduced : of_reduced, x);
+}
+
+THALWEG_INLINE float Acos(float x) {
+  const float magnitude = std::fabs(x), square = x * x;
+  float even = 2.36423197202384471893310546875e-3f * square + 2.717843465507030487060546875e-2f;
+  float odd = -1.1368644423782825469970703125e-2f * square - 4.8969544470310211181640625e-2f;
+  even = even * square + 8.8804088532924652099609375e-2f;
+  odd = odd * square - 0.214591205120086669921875f;
+  even = even * square + 1.57079637050628662109375f;
+  const float result = std::sqrt(1.0f - magnitude) * (odd * magnitude + even);
+  return std::signbit(x) ? 3.14159274f - result : result;
+}
+
+THALWEG_INLINE float Atanh(float x) {
+  constexpr float p[] = {0.3333373963832855224609375f, 0.1997792422771453857421875f, 0.14672131836414337158203125f,
+                         8.2311116158962249755859375e-2f, 0.1819281280040740966796875f};
+  const float square = x * x;
+  const float small = x * square * Polynomial(square, p) + x;
+  const float large = 0.5f * Log((1.0f + x) / (1.0f - x));
+  const float inside = std::fabs(x) >= 0.5f ? large : small;
+  const float magnitude = std::fabs(x);
+  const float at_one = std::copysign(std::numeric_limits<float>::infinity(), x);
+  return magnitude == 1.0f ? at_one : (magnitude > 1.0f ? std::numeric_limits<float>::quiet_NaN() : inside);
+}
+
 // x = n ln 2 + rest with |rest| <= ln(2) / 2.
 template <typename T>
 struct ExpParts {
@@ -80,10 +275,6 @@ THALWEG_INLINE ExpParts<T> SplitExp(T x) {
 }
 
 // exp(r) - 1 for |r| <= 0.35: r + r^2 q(r).
-THALWEG_INLINE float SmallExpm1(float r) {
-  constexpr float q[] = {0.500000003f, 0.166665734f, 0.0416663634f, 0.00836377637f, 0.00139421655f};
-  return r + r * r * Polynomial(r, q);
-}
 THALWEG_INLINE double SmallExpm1(double r) {
   constexpr double q[] = {0.50000000000000011, 0.16666666666666675, 0.041666666666620629, 0.0083333333333212947,
                           0.0013888888918943089, 0.00019841269889351838, 2.4801518636247674e-5, 2.7557239244458533e-6,
@@ -96,9 +287,8 @@ THALWEG_INLINE T Exp(T x) {
   using F = FloatFormat<T>;
   const ExpParts<T> parts = SplitExp(AtLeast(AtMost(x, F::kExpMax), F::kExpMin));
   // Two factors, because 2^n itself may be infinite or denormal where the result is not.
-  const T half_n = parts.n * T(0.5) + F::kRounder;
-  const T other_half = (parts.n - (half_n - F::kRounder)) + F::kRounder;
-  return (T(1) + SmallExpm1(parts.rest)) * PowerOfTwo(half_n) * PowerOfTwo(other_half);
+  const PowerParts<T> scale = SplitPowerOfTwo(parts.n);
+  return (T(1) + SmallExpm1(parts.rest)) * scale.first * scale.second;
 }
 
 // For x in [-60, kExpMax]; NaN stays NaN.
@@ -116,10 +306,6 @@ THALWEG_INLINE T Expm1(T x) {
 }
 
 // (atanh(s) / s - 1) / s^2 as a function of z = s^2, for s <= 0.1733: the series of the logarithm.
-THALWEG_INLINE float AtanhTail(float z) {
-  constexpr float p[] = {0.333333432f, 0.199941256f, 0.148014901f};
-  return Polynomial(z, p);
-}
 THALWEG_INLINE double AtanhTail(double z) {
   constexpr double p[] = {0.33333333333333333, 0.20000000000000511, 0.14285714285358542, 0.11111111205496274,
                           0.090908968064510308, 0.0769317415995872, 0.06632952747789538, 0.065581046254577838};
@@ -129,16 +315,9 @@ THALWEG_INLINE double AtanhTail(double z) {
 template <typename T>
 THALWEG_INLINE T Log(T x) {
   using F = FloatFormat<T>;
-  using Bits = typename F::Bits;
-  constexpr Bits kRootHalf = std::bit_cast<Bits>(T(0.70710678118654752));
-  constexpr Bits kMantissa = (Bits{1} << F::kMantissaBits) - 1;
-  // x = 2^e m with m in [sqrt(1/2), sqrt(2)).
-  const Bits shifted = std::bit_cast<Bits>(x) + (std::bit_cast<Bits>(T(1)) - kRootHalf);
-  const T m = std::bit_cast<T>(static_cast<Bits>((shifted & kMantissa) + kRootHalf));
-  const Bits exponent = shifted >> F::kMantissaBits;
-  const T e = std::bit_cast<T>(static_cast<Bits>(exponent | std::bit_cast<Bits>(F::kTwoToMantissa))) -
-              (F::kTwoToMantissa + T(F::kBias));
-  const T f = m - T(1);
+  const Factors<T> factors = FactorsOf(x);
+  const T e = factors.exponent;
+  const T f = factors.significand - T(1);
   const T s = f / (T(2) + f);
   const T z = s * s;
   T result = e * F::kLn2High + (e * F::kLn2Low + (T(2) * s + T(2) * s * (z * AtanhTail(z))));
@@ -175,22 +354,6 @@ THALWEG_INLINE T Softplus(T x) {
   return (x < T(0) ? T(0) : x) + Log1p(Exp(-std::fabs(x)));
 }
 
-THALWEG_INLINE float Erf(float x) {
-  // erf(x) / x for |x| <= 1, in x^2.
-  constexpr float small[] = {1.12837917f, -0.376126271f, 0.112836002f, -0.0268544449f,
-                             0.00518953582f, -0.000802084528f, 7.88913209e-5f};
-  // log2(1 - erf(x)) for x in [1, 3.93], close enough for 1 - 2^y; beyond, erf rounds to 1.
-  constexpr float large[] = {-0.00385446264f, -1.61212289f, -0.944228053f, -0.127872035f, 0.0213203020f, -0.00165970566f};
-  // 2^f for |f| <= 0.5.
-  constexpr float power[] = {1.0f, 0.693147004f, 0.240222424f, 0.0555073358f, 0.00967151299f, 0.00132647273f};
-  const float a = AtMost(std::fabs(x), 3.925f);
-  const float near_zero = a * Polynomial(a * a, small);
-  const float y = Polynomial(a, large);
-  const float shifted = y + FloatFormat<float>::kRounder;
-  const float f = y - (shifted - FloatFormat<float>::kRounder);
-  const float tail = 1.0f - Polynomial(f, power) * PowerOfTwo(shifted);
-  return std::copysign(a < 1.0f ? near_zero : tail, x);
-}
 THALWEG_INLINE double Erf(double x) { return std::erf(x); }
 
 }  // namespace thalweg::vector_math

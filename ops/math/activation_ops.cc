@@ -1,5 +1,6 @@
 // Relu, Relu6, LeakyRelu, Elu, Selu, Softplus, Softsign.
 #include <cmath>
+#include <type_traits>
 
 #include "absl/strings/str_cat.h"
 #include "thalweg/graph/cost.h"
@@ -25,21 +26,37 @@ struct LeakyReluOp {
   static constexpr const char* kAttr = "alpha";
   template <typename T> static T Apply(T x, double alpha) { return x > T(0) ? x : x * static_cast<T>(alpha); }
 };
+// What is below 0 in Elu and Selu. In float, TensorFlow's difference, which cancels near 0.
+template <typename T>
+THALWEG_INLINE T ExpMinusOne(T x) {
+  if constexpr (std::is_same_v<T, float>) return vector_math::Exp(x) - 1.0f;
+  else return vector_math::Expm1(x);
+}
+
 struct EluOp {
   static constexpr double kNanos = 0.7;
-  template <typename T> THALWEG_INLINE static T Apply(T x) { return x < T(0) ? vector_math::Expm1(x) : x; }
+  template <typename T> THALWEG_INLINE static T Apply(T x) { return x < T(0) ? ExpMinusOne(x) : x; }
+  template <std::same_as<float> T> static T ApplyRest(T x) { return x < T(0) ? std::exp(x) - T(1) : x; }
 };
 struct SeluOp {
   static constexpr double kNanos = 0.7;
-  template <typename T> THALWEG_INLINE static T Apply(T x) {
+  template <typename T> THALWEG_INLINE static T Apply(T x) { return Scaled(x, ExpMinusOne(x)); }
+  template <std::same_as<float> T> static T ApplyRest(T x) { return Scaled(x, std::exp(x) - T(1)); }
+
+ private:
+  template <typename T> THALWEG_INLINE static T Scaled(T x, T of_negative) {
     constexpr T kScale = T(1.0507009873554804934193349852946);
     constexpr T kScaledAlpha = T(1.7580993408473768599402175208123);
-    return x < T(0) ? kScaledAlpha * vector_math::Expm1(x) : kScale * x;
+    return x < T(0) ? kScaledAlpha * of_negative : kScale * x;
   }
 };
 struct SoftplusOp {
   static constexpr double kNanos = 2.0;
   template <typename T> THALWEG_INLINE static T Apply(T x) { return vector_math::Softplus(x); }
+  template <std::same_as<float> T> static T ApplyRest(T x) {
+    const T e = std::exp(x);
+    return vector_math::SoftplusOf(x, e, std::log1p(e));
+  }
 };
 struct SoftsignOp {
   template <typename T> static T Apply(T x) { return x / (T(1) + std::fabs(x)); }

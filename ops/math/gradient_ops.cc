@@ -21,20 +21,30 @@ template <typename T> THALWEG_INLINE std::complex<T> Conjugate(std::complex<T> x
 // No gradient coming in means none going out, whatever the function's slope there (L19).
 template <typename T> THALWEG_INLINE T UnlessZero(T dy, T gradient) { return dy == T(0) ? T(0) : gradient; }
 
+// Where a float has an order of its own here, it is that of TensorFlow's vector code.
 struct SigmoidGradOp {
   template <typename T> static T Apply(T y, T dy) { return WrappingMul(WrappingMul(dy, y), T(1) - y); }
+  static float Apply(float y, float dy) { return dy * (y * (1.0f - y)); }
+  template <std::same_as<float> T> static T ApplyRest(T y, T dy) { return dy * y * (1.0f - y); }
 };
 struct TanhGradOp {
   template <typename T> static T Apply(T y, T dy) { return WrappingMul(dy, T(1) - WrappingMul(y, y)); }
 };
 struct SqrtGradOp {
   template <typename T> static T Apply(T y, T dy) { return UnlessZero(dy, T(0.5) * dy / Conjugate(y)); }
+  static float Apply(float y, float dy) { return UnlessZero(dy, 0.5f / y * dy); }
+  template <std::same_as<float> T> static T ApplyRest(T y, T dy) { return UnlessZero(dy, 0.5f * dy / y); }
 };
 struct RsqrtGradOp {
   template <typename T> static T Apply(T y, T dy) {
     const T c = Conjugate(y);
     return UnlessZero(dy, WrappingMul(T(-0.5) * WrappingMul(dy, c), WrappingMul(c, c)));
   }
+  static float Apply(float y, float dy) {
+    const float product = UnlessZero(dy, y * dy);
+    return UnlessZero(product, -0.5f * (y * y) * product);
+  }
+  template <std::same_as<float> T> static T ApplyRest(T y, T dy) { return UnlessZero(dy, -0.5f * (dy * y) * (y * y)); }
 };
 struct ReciprocalGradOp {
   template <typename T> static T Apply(T y, T dy) {
@@ -66,6 +76,7 @@ struct SeluGradOp {
 struct SoftplusGradOp {
   static constexpr double kNanos = 0.8;
   template <typename T> THALWEG_INLINE static T Apply(T dy, T x) { return dy / (vector_math::Exp(-x) + T(1)); }
+  template <std::same_as<float> T> static T ApplyRest(T dy, T x) { return dy / (std::exp(-x) + T(1)); }
 };
 struct SoftsignGradOp {
   template <typename T> static T Apply(T dy, T x) {

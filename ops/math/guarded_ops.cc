@@ -2,6 +2,7 @@
 // ApproximateEqual.
 #include <cmath>
 #include <complex>
+#include <type_traits>
 
 #include "absl/strings/str_cat.h"
 #include "thalweg/graph/cost.h"
@@ -22,16 +23,22 @@ struct MulNoNanOp {
   template <typename T> static T Apply(T x, T y) { return y == T(0) ? T(0) : WrappingMul(x, y); }
 };
 
-// The next three are 0 where x is, whatever y may be.
+// The next three are 0 where x is, whatever y may be; of floats, whole groups keep its sign.
+template <typename T> THALWEG_INLINE T UnlessZero(T x, T result) {
+  T zero(0);
+  if constexpr (std::is_same_v<T, float>) zero = std::copysign(zero, x);
+  return x == T(0) ? zero : result;
+}
 struct XdivyOp {
-  template <typename T> static T Apply(T x, T y) { return x == T(0) ? T(0) : x / y; }
+  template <typename T> static T Apply(T x, T y) { return UnlessZero(x, x / y); }
+  template <std::same_as<float> T> static T ApplyRest(T x, T y) { return x == T(0) ? T(0) : x / y; }
 };
 struct XlogyOp {
   static constexpr double kNanos = 1.0;
   template <typename T> THALWEG_INLINE static T Apply(T x, T y) {
-    const T product = x * vector_math::Log(y);
-    return x == T(0) ? T(0) : product;
+    return UnlessZero(x, x * vector_math::Log(y));
   }
+  template <std::same_as<float> T> static T ApplyRest(T x, T y) { return x == T(0) ? T(0) : x * std::log(y); }
   template <typename T> static std::complex<T> Apply(std::complex<T> x, std::complex<T> y) {
     return x == std::complex<T>(0) ? x : x * std::log(y);
   }
@@ -39,9 +46,9 @@ struct XlogyOp {
 struct Xlog1pyOp {
   static constexpr double kNanos = 1.0;
   template <typename T> THALWEG_INLINE static T Apply(T x, T y) {
-    const T product = x * vector_math::Log1p(y);
-    return x == T(0) ? T(0) : product;
+    return UnlessZero(x, x * vector_math::Log1p(y));
   }
+  template <std::same_as<float> T> static T ApplyRest(T x, T y) { return x == T(0) ? T(0) : x * std::log1p(y); }
   template <typename T> static std::complex<T> Apply(std::complex<T> x, std::complex<T> y) {
     return x == std::complex<T>(0) ? x : x * std::log(T(1) + y);
   }

@@ -1,9 +1,10 @@
-// Pow: integers by repeated squaring, the rest by the C library.
+// Pow: integers by repeated squaring, floats by vector_pow.h, the rest by the C library.
 #include <cmath>
 
 #include "thalweg/graph/cost.h"
 #include "thalweg/graph/shape_context.h"
 #include "thalweg/ops/common/elementwise_loops.h"
+#include "thalweg/ops/common/vector_pow.h"
 #include "thalweg/ops/math/arithmetic.h"
 #include "thalweg/ops/math/register_internal.h"
 
@@ -28,6 +29,11 @@ struct PowOp {
   static constexpr double kNanos = 15.0;
   template <typename T> static T Apply(T base, T exponent) { return std::pow(base, exponent); }
 };
+struct FloatPowOp {
+  static constexpr double kNanos = 4.0;
+  THALWEG_INLINE static float Apply(float base, float exponent) { return vector_math::Pow(base, exponent); }
+  template <std::same_as<float> T> static T ApplyRest(T base, T exponent) { return std::pow(base, exponent); }
+};
 
 }  // namespace
 
@@ -36,7 +42,9 @@ void RegisterPowOp(OpLibrary& lib) {
                   "T: {bfloat16, float, half, double, int8, int16, int32, int64, complex64, complex128}")
       .Shape(BroadcastShape).Cost(ElementwiseCost<20>);
   RegisterElementwiseFor<IntegerPowOp, SignedTypes>(lib, "Pow");
-  RegisterElementwiseFor<PowOp, FloatTypes, ComplexTypes>(lib, "Pow");
+  RegisterElementwise<FloatPowOp, float>(lib, "Pow");
+  RegisterElementwise<PowOp, half, bfloat16, double>(lib, "Pow");
+  RegisterElementwise<PowOp>(lib, "Pow", ComplexTypes());
 }
 
 }  // namespace thalweg::math

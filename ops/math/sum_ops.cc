@@ -30,12 +30,29 @@ struct Addition {
   template <typename A> THALWEG_INLINE static A Fold(A sum, A x) { return sum + x; }
 };
 
+struct OrderedSum : Addition {
+  template <typename T> using Accumulator = T;
+  template <typename T> static T Finish(T sum, int64_t) { return sum; }
+};
+struct OrderedMean : OrderedSum {
+  template <typename T> static T Finish(T sum, int64_t n) { return sum / static_cast<T>(n); }
+};
+struct OrderedNorm : OrderedSum {
+  template <typename A> THALWEG_INLINE static A Map(A x) { return x * x; }
+  template <typename T> static T Finish(T sum, int64_t) { return std::sqrt(sum); }
+};
+struct OrderedL2Loss : OrderedSum {
+  template <typename A> THALWEG_INLINE static A Map(A x) { return x * x * 0.5f; }
+};
+
 struct SumOp : Addition {
+  using InOrder = OrderedSum;
   template <typename T> using Accumulator = typename SumOf<T>::type;
   template <typename T, typename A> static T Finish(A sum, int64_t) { return static_cast<T>(sum); }
 };
 
 struct MeanOp : Addition {
+  using InOrder = OrderedMean;
   template <typename T> using Accumulator = typename MeanOf<T>::type;
   template <typename T, typename A> static T Finish(A sum, int64_t n) {
     // As TensorFlow has it, the mean of nothing is NaN for real numbers and 0 for all others.
@@ -52,7 +69,16 @@ struct MeanOp : Addition {
 // Products overflow where the type does: floats are carried as they are.
 template <typename T> struct ProductOf { using type = std::conditional_t<std::is_integral_v<T>, typename SumOf<T>::type, T>; };
 
+struct OrderedProduct {
+  static constexpr bool kInOnePiece = true;
+  template <typename T> using Accumulator = T;
+  template <typename A> THALWEG_INLINE static A Identity() { return A(1); }
+  template <typename A> THALWEG_INLINE static A Fold(A product, A x) { return product * x; }
+  template <typename T> static T Finish(T product, int64_t) { return product; }
+};
+
 struct ProdOp {
+  using InOrder = OrderedProduct;
   template <typename T> using Accumulator = typename ProductOf<T>::type;
   template <typename A> THALWEG_INLINE static A Identity() { return A(1); }
   template <typename A> THALWEG_INLINE static A Fold(A product, A x) { return product * x; }
@@ -61,6 +87,7 @@ struct ProdOp {
 
 // The root of the sum of squares. Integers keep what fits, as sums do, and round towards zero.
 struct EuclideanNormOp : Addition {
+  using InOrder = OrderedNorm;
   template <typename T> using Accumulator = typename SumOf<T>::type;
   template <typename A> THALWEG_INLINE static A Map(A x) {
     if constexpr (std::is_same_v<A, std::complex<double>>) return x * std::conj(x);
@@ -74,6 +101,7 @@ struct EuclideanNormOp : Addition {
 
 // Half the sum of squares.
 struct L2LossOp : EuclideanNormOp {
+  using InOrder = OrderedL2Loss;
   template <typename T, typename A> static T Finish(A sum, int64_t) { return static_cast<T>(sum / 2); }
 };
 

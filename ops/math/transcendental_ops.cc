@@ -19,24 +19,24 @@ struct SqrtOp {
 };
 struct RsqrtOp {
   template <typename T> static T Apply(T x) { return T(1) / std::sqrt(x); }
+  THALWEG_INLINE static quad_math::Quad ApplyToQuad(quad_math::Quad x) { return quad_math::Rsqrt(x); }
+  template <std::same_as<float> T> static T ApplyRest(T x) { return T(1) / std::sqrt(x); }
 };
 struct ExpOp {
   static constexpr double kNanos = 0.6;
   template <typename T> THALWEG_INLINE static T Apply(T x) { return vector_math::Exp(x); }
+  template <std::same_as<float> T> static T ApplyRest(T x) { return std::exp(x); }
 };
 struct LogOp {
   static constexpr double kNanos = 0.6;
   template <typename T> THALWEG_INLINE static T Apply(T x) { return vector_math::Log(x); }
-};
-// TensorFlow's logarithm of a float or bfloat16 denormal is that of the smallest one, and NaN if it is negative. Denormals
-// are told from zeros by their bits: comparisons flush them (L15).
-struct FloatLogOp {
-  static constexpr double kNanos = 0.7;
-  THALWEG_INLINE static float Apply(float x) {
+  template <std::same_as<float> T> static T ApplyRest(T x) {
+    // The C library's logarithm of a denormal is that of the smallest one where denormals are flushed, and NaN if it is
+    // negative. Denormals are told from zeros by their bits: comparisons flush them (L15).
     constexpr uint32_t kSmallestNormal = 0x00800000, kSign = 0x80000000;
     const uint32_t bits = std::bit_cast<uint32_t>(x), magnitude = bits & ~kSign;
     const float of_denormal = bits & kSign ? std::numeric_limits<float>::quiet_NaN() : -103.972077f;
-    return (magnitude != 0) & (magnitude < kSmallestNormal) ? of_denormal : vector_math::Log(x);
+    return (magnitude != 0) & (magnitude < kSmallestNormal) ? of_denormal : std::log(x);
   }
 };
 struct TanhOp {
@@ -46,6 +46,10 @@ struct TanhOp {
 struct SigmoidOp {
   static constexpr double kNanos = 0.7;
   template <typename T> THALWEG_INLINE static T Apply(T x) { return vector_math::Sigmoid(x); }
+  template <std::same_as<float> T> static T ApplyRest(T x) {
+    const T e = std::exp(vector_math::AtMost(x, 16.6355324f));
+    return e / (1.0f + e);
+  }
 };
 struct ErfOp {
   static constexpr double kNanos = 1.0;
@@ -65,8 +69,7 @@ void RegisterTranscendentalOps(OpLibrary& lib) {
   RegisterReal<SqrtOp>(lib, "Sqrt");
   RegisterReal<RsqrtOp>(lib, "Rsqrt");
   RegisterReal<ExpOp>(lib, "Exp");
-  RegisterElementwise<LogOp, half, double>(lib, "Log");
-  RegisterElementwise<FloatLogOp, bfloat16, float>(lib, "Log");
+  RegisterReal<LogOp>(lib, "Log");
   RegisterReal<TanhOp>(lib, "Tanh");
   RegisterReal<SigmoidOp>(lib, "Sigmoid");
 

@@ -1,6 +1,7 @@
 // Sin, Cos, Tan, their inverses and hyperbolic kin, Expm1, Log1p, Reciprocal, Inv: real and complex.
 #include <cmath>
 #include <complex>
+#include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "thalweg/graph/cost.h"
@@ -16,23 +17,46 @@ namespace {
 struct LibraryFunction {
   static constexpr double kNanos = 12.0;
 };
+// Of floats, all that are not huge are turned back by a few products, many at a time.
 struct SinOp : LibraryFunction {
   template <typename T> static T Apply(T x) { return std::sin(x); }
+  THALWEG_INLINE static float Apply(float x) { return vector_math::SineOfTurn<false>(x, vector_math::SplitTurn(x)); }
+  template <std::same_as<float> T> THALWEG_INLINE static bool IsRare(T x) {
+    return (std::fabs(x) >= vector_math::kGreatestSineTurn) & (std::fabs(x) < std::numeric_limits<T>::infinity());
+  }
+  template <std::same_as<float> T> static T ApplyRare(T x) {
+    return vector_math::SineOfTurn<false>(x, vector_math::SplitGreatTurn(x));
+  }
+  template <std::same_as<float> T> static T ApplyRest(T x) { return std::sin(x); }
 };
 struct CosOp : LibraryFunction {
   template <typename T> static T Apply(T x) { return std::cos(x); }
+  THALWEG_INLINE static float Apply(float x) { return vector_math::SineOfTurn<true>(x, vector_math::SplitTurn(x)); }
+  template <std::same_as<float> T> THALWEG_INLINE static bool IsRare(T x) {
+    return (std::fabs(x) >= vector_math::kGreatestCosineTurn) & (std::fabs(x) < std::numeric_limits<T>::infinity());
+  }
+  template <std::same_as<float> T> static T ApplyRare(T x) {
+    return vector_math::SineOfTurn<true>(x, vector_math::SplitGreatTurn(x));
+  }
+  template <std::same_as<float> T> static T ApplyRest(T x) { return std::cos(x); }
 };
 struct TanOp : LibraryFunction {
   template <typename T> static T Apply(T x) { return std::tan(x); }
 };
 struct AsinOp : LibraryFunction {
   template <typename T> static T Apply(T x) { return std::asin(x); }
+  THALWEG_INLINE static float Apply(float x) { return vector_math::Asin(x); }
+  template <std::same_as<float> T> static T ApplyRest(T x) { return std::asin(x); }
 };
 struct AcosOp : LibraryFunction {
   template <typename T> static T Apply(T x) { return std::acos(x); }
+  THALWEG_INLINE static float Apply(float x) { return vector_math::Acos(x); }
+  template <std::same_as<float> T> static T ApplyRest(T x) { return std::acos(x); }
 };
 struct AtanOp : LibraryFunction {
   template <typename T> static T Apply(T x) { return std::atan(x); }
+  THALWEG_INLINE static quad_math::Quad ApplyToQuad(quad_math::Quad x) { return quad_math::Atan(x); }
+  template <std::same_as<float> T> static T ApplyRest(T x) { return std::atan(x); }
 };
 struct SinhOp : LibraryFunction {
   template <typename T> static T Apply(T x) { return std::sinh(x); }
@@ -48,12 +72,15 @@ struct AcoshOp : LibraryFunction {
 };
 struct AtanhOp : LibraryFunction {
   template <typename T> static T Apply(T x) { return std::atanh(x); }
+  THALWEG_INLINE static float Apply(float x) { return vector_math::Atanh(x); }
+  template <std::same_as<float> T> static T ApplyRest(T x) { return std::atanh(x); }
 };
 
 // exp(z) - 1 without cancellation near 0: (e^x - 1) cos y + (cos y - 1) + i e^x sin y, with cos y - 1 = -2 sin^2(y / 2).
 struct Expm1Op {
   static constexpr double kNanos = 0.8;
   template <typename T> THALWEG_INLINE static T Apply(T x) { return vector_math::Expm1(x); }
+  template <std::same_as<float> T> static T ApplyRest(T x) { return std::expm1(x); }
   template <typename T> static std::complex<T> Apply(std::complex<T> z) {
     const T grown = std::expm1(z.real()), s = std::sin(z.imag() / T(2));
     return {grown * std::cos(z.imag()) - T(2) * s * s, (grown + T(1)) * std::sin(z.imag())};
@@ -64,6 +91,7 @@ struct Expm1Op {
 struct Log1pOp {
   static constexpr double kNanos = 0.8;
   template <typename T> THALWEG_INLINE static T Apply(T x) { return vector_math::Log1p(x); }
+  template <std::same_as<float> T> static T ApplyRest(T x) { return std::log1p(x); }
   template <typename T> static std::complex<T> Apply(std::complex<T> z) {
     const T x = z.real(), y = z.imag();
     const bool near_zero = std::fabs(x) < T(0.5) && std::fabs(y) < T(0.5);
@@ -74,6 +102,8 @@ struct Log1pOp {
 
 struct ReciprocalOp {
   template <typename T> static T Apply(T x) { return T(1) / x; }
+  THALWEG_INLINE static quad_math::Quad ApplyToQuad(quad_math::Quad x) { return quad_math::Reciprocal(x); }
+  template <std::same_as<float> T> static T ApplyRest(T x) { return T(1) / x; }
 };
 
 template <typename Op>

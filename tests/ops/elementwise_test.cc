@@ -1,4 +1,5 @@
 // The elementwise driver: broadcasting, tiles, in-place reuse, types computed in other types, refusals.
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -90,6 +91,26 @@ TEST(ElementwiseTest, L15HalfKeepsDenormals) {
   ASSERT_TRUE(z.ok()) << z.status();
   EXPECT_EQ(z->flat<half>()[0].bits, 2);
   EXPECT_EQ(z->flat<half>()[1].bits, 1);
+}
+
+// Answers of TensorFlow where its formulas and the C library differ.
+TEST(ElementwiseTest, L26FloatFunctionsHaveTensorFlowsBits) {
+  const struct {
+    const char* op;
+    float x;
+    uint32_t bits;
+  } kCases[] = {{"Exp", 0.41809884f, 0x3fc270e9},     {"Log", 0.35460725f, 0xbf84b40a},  {"Log1p", 0.2868729f, 0x3e812259},
+                {"Expm1", -0.63211316f, 0xbeefe37c},  {"Sin", -0.8375353f, 0xbf3e34f8},  {"Cos", -2.8323257f, 0xbf73dac6},
+                {"Asin", -0.26209834f, 0xbe87c7c3},   {"Acos", 0.042083252f, 0x3fc3ac78}, {"Atanh", -0.13722132f, 0xbe0d681d},
+                {"Sigmoid", 0.83549774f, 0x3f32906c}, {"Elu", -0.015125438f, 0xbc75f380}, {"Softplus", -1.180937f, 0x3e891395},
+                {"Tanh", 0.3f, 0x3e9526ee},           {"Tanh", -1.7f, 0xbf6f76f8}};
+  for (const auto& c : kCases) {
+    const std::vector<float> x(kGroup + 1, c.x);
+    absl::StatusOr<Tensor> y = OpRunner(c.op).Input<float>(x, {kGroup + 1}).RunOne();
+    ASSERT_TRUE(y.ok()) << y.status();
+    for (int64_t k = 0; k < kGroup; ++k) EXPECT_EQ(std::bit_cast<uint32_t>(y->flat<float>()[k]), c.bits) << c.op;
+    EXPECT_NEAR(y->flat<float>()[kGroup], y->flat<float>()[0], 1e-6) << c.op;
+  }
 }
 
 TEST(ElementwiseTest, L16IntegerDivisionByZeroIsRefused) {

@@ -1,6 +1,9 @@
 // The reduction driver, ArgMax/ArgMin and running sums, against plain loops.
+#include <bit>
 #include <cmath>
+#include <functional>
 #include <limits>
+#include <numeric>
 #include <random>
 
 #include "gtest/gtest.h"
@@ -175,6 +178,23 @@ TEST(CumsumTest, ExclusiveAndReverse) {
   EXPECT_EQ(scan(true, false), (std::vector<int8_t>{0, 100, 120, -126}));
   EXPECT_EQ(scan(false, true), (std::vector<int8_t>{-125, 31, 11, 1}));
   EXPECT_EQ(scan(true, true), (std::vector<int8_t>{31, 11, 1, 0}));
+}
+
+// Sums of 1, 1/2, 1/3 ... as TensorFlow adds them up.
+void ExpectSumBits(std::initializer_list<int64_t> dims, int32_t axis, const std::vector<uint32_t>& bits) {
+  std::vector<float> x(std::accumulate(dims.begin(), dims.end(), int64_t{1}, std::multiplies<>()));
+  for (size_t k = 0; k < x.size(); ++k) x[k] = 1.0f / static_cast<float>(k + 1);
+  absl::StatusOr<Tensor> sum = OpRunner("Sum").Input<float>(x, dims).Input<int32_t>({axis}, {1}).RunOne();
+  ASSERT_TRUE(sum.ok()) << sum.status();
+  ASSERT_EQ(sum->num_elements(), static_cast<int64_t>(bits.size()));
+  for (size_t k = 0; k < bits.size(); ++k) EXPECT_EQ(std::bit_cast<uint32_t>(sum->flat<float>()[k]), bits[k]) << k;
+}
+
+TEST(ReduceTest, L26FloatSumsHaveTensorFlowsBits) {
+  ExpectSumBits({45}, 0, {0x408ca36b});
+  ExpectSumBits({5, 9}, 1, {0x40350dd2, 0x3f2a8825, 0x3ecaee37, 0x3e90f2ce, 0x3e61ada2});
+  ExpectSumBits({20, 9}, 0, {0x3fb0214d, 0x3f5c3f72, 0x3f2e10dd, 0x3f159cd6, 0x3f060390, 0x3ef5e50b, 0x3ee5155e, 0x3ed7b2df,
+                             0x3eccabe2});
 }
 
 }  // namespace

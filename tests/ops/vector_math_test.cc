@@ -4,6 +4,7 @@
 
 #include "gtest/gtest.h"
 #include "thalweg/ops/common/vector_math.h"
+#include "thalweg/ops/common/vector_pow.h"
 
 namespace thalweg {
 namespace {
@@ -24,24 +25,66 @@ double WorstError(Function function, Reference reference, double low, double hig
   return worst;
 }
 
+// The greatest errors allowed. Those of float are TensorFlow's.
+struct Bounds {
+  double exp, expm1, log, log1p, tanh, sigmoid, softplus, erf;
+};
+
 template <typename T>
-void ExpectAccurate(double exp_low, double exp_high) {
+void ExpectAccurate(double exp_low, double exp_high, const Bounds& bounds) {
   using namespace vector_math;
-  EXPECT_LE(WorstError<T>([](T x) { return Exp(x); }, [](long double x) { return std::exp(x); }, exp_low, exp_high), 1.5);
-  EXPECT_LE(WorstError<T>([](T x) { return Expm1(x); }, [](long double x) { return std::expm1(x); }, -40, exp_high), 2.5);
-  EXPECT_LE(WorstError<T>([](T x) { return Expm1(x); }, [](long double x) { return std::expm1(x); }, -1, 1), 2.5);
-  EXPECT_LE(WorstError<T>([](T x) { return Log(x); }, [](long double x) { return std::log(x); }, 1e-6, 3), 2.5);
+  EXPECT_LE(WorstError<T>([](T x) { return Exp(x); }, [](long double x) { return std::exp(x); }, exp_low, exp_high), bounds.exp);
+  EXPECT_LE(WorstError<T>([](T x) { return Expm1(x); }, [](long double x) { return std::expm1(x); }, -40, exp_high), bounds.expm1);
+  EXPECT_LE(WorstError<T>([](T x) { return Expm1(x); }, [](long double x) { return std::expm1(x); }, -1, 1), bounds.expm1);
+  EXPECT_LE(WorstError<T>([](T x) { return Log(x); }, [](long double x) { return std::log(x); }, 1e-6, 3), bounds.log);
   EXPECT_LE(WorstError<T>([](T x) { return Log(x); }, [](long double x) { return std::log(x); }, 1, 1e38), 1.0);
-  EXPECT_LE(WorstError<T>([](T x) { return Log1p(x); }, [](long double x) { return std::log1p(x); }, -0.999, 4), 3.0);
-  EXPECT_LE(WorstError<T>([](T x) { return Tanh(x); }, [](long double x) { return std::tanh(x); }, -22, 22), 3.5);
-  EXPECT_LE(WorstError<T>([](T x) { return Tanh(x); }, [](long double x) { return std::tanh(x); }, -0.5, 0.5), 3.5);
-  EXPECT_LE(WorstError<T>([](T x) { return Sigmoid(x); }, [](long double x) { return 1 / (1 + std::exp(-x)); }, -80, 80), 3.0);
-  EXPECT_LE(WorstError<T>([](T x) { return Softplus(x); }, [](long double x) { return std::log1p(std::exp(x)); }, -80, 80), 4.0);
-  EXPECT_LE(WorstError<T>([](T x) { return Erf(x); }, [](long double x) { return std::erf(x); }, -7, 7), 3.0);
+  EXPECT_LE(WorstError<T>([](T x) { return Log1p(x); }, [](long double x) { return std::log1p(x); }, -0.999, 4), bounds.log1p);
+  EXPECT_LE(WorstError<T>([](T x) { return Tanh(x); }, [](long double x) { return std::tanh(x); }, -22, 22), bounds.tanh);
+  EXPECT_LE(WorstError<T>([](T x) { return Tanh(x); }, [](long double x) { return std::tanh(x); }, -0.5, 0.5), bounds.tanh);
+  EXPECT_LE(WorstError<T>([](T x) { return Sigmoid(x); }, [](long double x) { return 1 / (1 + std::exp(-x)); }, -80, 80),
+            bounds.sigmoid);
+  EXPECT_LE(WorstError<T>([](T x) { return Softplus(x); }, [](long double x) { return std::log1p(std::exp(x)); }, -80, 80),
+            bounds.softplus);
+  EXPECT_LE(WorstError<T>([](T x) { return Erf(x); }, [](long double x) { return std::erf(x); }, -7, 7), bounds.erf);
 }
 
-TEST(VectorMathTest, FloatIsAccurate) { ExpectAccurate<float>(-87.3, 88.7); }
-TEST(VectorMathTest, DoubleIsAccurate) { ExpectAccurate<double>(-708, 709.7); }
+TEST(VectorMathTest, FloatIsAccurate) { ExpectAccurate<float>(-87.3, 88.7, {1.5, 5.0, 3.5, 4.0, 5.5, 7.0, 7.5, 6.0}); }
+
+TEST(VectorMathTest, FloatTurns) {
+  using namespace vector_math;
+  const auto sine = [](float x) { return SineOfTurn<false>(x, SplitTurn(x)); };
+  const auto cosine = [](float x) { return SineOfTurn<true>(x, SplitTurn(x)); };
+  const auto great_sine = [](float x) { return SineOfTurn<false>(x, SplitGreatTurn(x)); };
+  const auto great_cosine = [](float x) { return SineOfTurn<true>(x, SplitGreatTurn(x)); };
+  const auto exact_sine = [](long double x) { return std::sin(x); };
+  const auto exact_cosine = [](long double x) { return std::cos(x); };
+  EXPECT_LE(WorstError<float>(sine, exact_sine, -3, 3), 2.0);
+  EXPECT_LE(WorstError<float>(cosine, exact_cosine, -1.5, 1.5), 2.0);
+  EXPECT_LE(WorstError<float>(great_sine, exact_sine, kGreatestSineTurn, 1e6), 2.0);
+  EXPECT_LE(WorstError<float>(great_cosine, exact_cosine, -1e6, -kGreatestCosineTurn), 2.0);
+  EXPECT_LE(WorstError<float>(great_sine, exact_sine, 1e15, 1e17), 2.0);
+  EXPECT_TRUE(std::signbit(sine(-0.0f)));
+  EXPECT_TRUE(std::isnan(sine(std::numeric_limits<float>::infinity())));
+}
+
+TEST(VectorMathTest, FloatPow) {
+  using vector_math::Pow;
+  for (float y : {-2.5f, -1.0f, 0.3f, 0.5f, 2.0f, 3.7f}) {
+    EXPECT_LE(WorstError<float>([=](float x) { return Pow(x, y); }, [=](long double x) { return std::pow(x, (long double)y); },
+                                1e-3, 50), 3.0) << y;
+  }
+  constexpr float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
+  for (float x : {-inf, -2.0f, -1.0f, -0.5f, -0.0f, 0.0f, 0.5f, 1.0f, 3.0f, inf, nan}) {
+    for (float y : {-inf, -3.0f, -2.0f, -0.5f, 0.0f, 0.5f, 1.0f, 2.0f, 3.0f, 1e10f, inf, nan}) {
+      const float got = Pow(x, y), want = std::pow(x, y);
+      const bool equal = std::isnan(want) ? std::isnan(got)
+                         : want == 0      ? got == 0 && std::signbit(got) == std::signbit(want)
+                         : std::isinf(want) ? got == want : std::fabs(got - want) <= std::fabs(want) * 1e-6f;
+      EXPECT_TRUE(equal) << x << "^" << y << " = " << want << ", not " << got;
+    }
+  }
+}
+TEST(VectorMathTest, DoubleIsAccurate) { ExpectAccurate<double>(-708, 709.7, {1.5, 2.5, 2.5, 3.0, 3.5, 3.0, 4.0, 3.0}); }
 
 template <typename T>
 class VectorMathTest : public ::testing::Test {};
