@@ -1,9 +1,11 @@
 #include "thalweg/graph/shape_inference.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "thalweg/graph/control_flow.h"
 #include "thalweg/graph/findings.h"
 
 namespace thalweg {
@@ -20,15 +22,91 @@ class ShapeInferrer {
     Allocate();
     const absl::StatusOr<std::vector<NodeId>> order = graph_.TopologicalOrder();
     if (!order.ok()) return std::move(result_);  // reported where cycles are looked for
-    done_.assign(graph_.num_nodes(), false);
-    for (const NodeId id : *order) {
-      InferNode(id);
-      done_[id] = true;
-    }
+    Pass(*order);
+    if (!loop_merges_.empty()) RefineLoops(*order);
     return std::move(result_);
   }
 
  private:
+  // What iterations of a loop change in the shape that a Merge is first given.
+  struct Changes {
+    bool rank = false;
+    std::vector<bool> dims;
+  };
+
+  void Pass(const std::vector<NodeId>& order) {
+    done_.assign(graph_.num_nodes(), false);
+    for (const NodeId id : order) {
+      InferNode(id);
+      done_[id] = true;
+    }
+  }
+
+  // Supposes first that loops keep all shapes, then repeats without what proved wrong, which grows each time. When nothing new
+  // does, the shapes hold in the first iteration and, where they hold in one, in the next. What such shapes contradict is no
+  // fault of the graph: a body need not run.
+  void RefineLoops(const std::vector<NodeId>& order) {
+    constexpr int kMostPasses = 8;
+    findings_ = nullptr;
+    changes_.assign(loop_merges_.size(), Changes());
+    refining_ = true;
+    for (int pass = 1; pass <= kMostPasses; ++pass) {
+      Repeat(order);
+      if (!FindChanges()) return;
+    }
+    refining_ = false;
+    Repeat(order);
+  }
+
+  void Repeat(const std::vector<NodeId>& order) {
+    std::fill(result_.shapes_.begin(), result_.shapes_.end(), PartialShape());
+    std::fill(result_.fact_index_.begin(), result_.fact_index_.end(), 0);
+    result_.facts_.resize(1);
+    Pass(order);
+  }
+
+  // True if a loop was found to change more than was known.
+  bool FindChanges() {
+    bool found = false;
+    for (const auto& [id, index] : loop_merges_) {
+      const PartialShape& supposed = result_.output(id, 0);
+      Changes& changes = changes_[index];
+      if (!supposed.has_rank()) continue;
+      changes.dims.resize(std::max<size_t>(changes.dims.size(), supposed.rank()));
+      for (const Endpoint input : graph_.node(id).data_inputs()) {
+        const PartialShape& given = result_.output(input);
+        if (given.rank() != supposed.rank()) {
+          found |= !changes.rank;
+          changes.rank = true;
+          continue;
+        }
+        for (int d = 0; d < supposed.rank(); ++d) {
+          if (changes.dims[d] || given.dim(d) == supposed.dim(d)) continue;
+          changes.dims[d] = found = true;
+        }
+      }
+    }
+    return found;
+  }
+
+  // The shape that a Merge of a loop has as far as its inputs from outside agree and the loop is not known to change it.
+  PartialShape SupposedShape(NodeId id) const {
+    const Changes& changes = changes_[loop_merges_.at(id)];
+    if (changes.rank) return PartialShape();
+    std::optional<PartialShape> shape;
+    for (const Endpoint input : graph_.node(id).data_inputs()) {
+      if (!done_[input.node]) continue;
+      const PartialShape& given = result_.output(input);
+      if (!given.has_rank() || (shape && shape->rank() != given.rank())) return PartialShape();
+      if (!shape) shape = given;
+      for (int d = 0; d < given.rank(); ++d) {
+        const bool changed = static_cast<size_t>(d) < changes.dims.size() && changes.dims[d];
+        if (changed || shape->dim(d) != given.dim(d)) shape->set_dim(d, kUnknownDim);
+      }
+    }
+    return shape ? *std::move(shape) : PartialShape();
+  }
+
   void Allocate() {
     result_.offsets_.reserve(graph_.num_nodes() + 1);
     int32_t outputs = 0;
@@ -49,6 +127,7 @@ class ShapeInferrer {
     const bool carried_by_loop = GatherInputs(node);
     if (node.schema == nullptr || node.schema->shape_fn == nullptr || carried_by_loop) {
       SetUnknown(id, carried_by_loop);
+      if (carried_by_loop && HasRole(node, OpRole::kMerge)) SetLoopMerge(id);
     } else {
       ShapeContext context(node.node_attrs(), types_, shapes_, literals_, values_, node.num_outputs(), &next_symbol_);
       context.set_producer(graph_.versions.producer);
@@ -61,6 +140,11 @@ class ShapeInferrer {
       if (status.ok()) PassLiterals(id);
     }
     ApplyOverrides(id);
+  }
+
+  void SetLoopMerge(NodeId id) {
+    if (refining_) SetOutput(id, 0, SupposedShape(id), std::nullopt);
+    else loop_merges_.try_emplace(id, loop_merges_.size());
   }
 
   // A _Recv gives what its _Send, the source of its control input, reads.
@@ -202,6 +286,9 @@ class ShapeInferrer {
   std::vector<Finding>* findings_;
   InferredShapes result_;
   std::vector<bool> done_;
+  absl::flat_hash_map<NodeId, size_t> loop_merges_;  // -> index into changes_
+  std::vector<Changes> changes_;
+  bool refining_ = false;
   int64_t next_symbol_ = kUnknownDim - 1;
   // The inputs of the node at hand; kept for their memory.
   std::vector<DType> types_;

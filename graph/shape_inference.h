@@ -1,7 +1,8 @@
 // Shape inference over a whole graph: forward, with symbolic dims and partly known values of shape vectors.
 //
 // Every dimension that stays unknown gets a symbol of its own, so equal dims of two outputs are equal at run time
-// (within one iteration of a loop). What a loop carries (Merge fed by NextIteration) is unknown.
+// (within one iteration of a loop). What a loop carries (Merge fed by NextIteration) has the shape that enters the loop, as far as
+// the loop's body is found to keep it.
 #pragma once
 
 #include <string>
