@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/io/coded_stream.h"
 #include "thalweg/attr_value.pb.h"
+#include "thalweg/graph/nesting.h"
 #include "thalweg/graph/wire_reader.h"
 
 namespace thalweg {
@@ -111,9 +112,10 @@ bool ParseBounded(absl::string_view bytes, int max_nesting, google::protobuf::Me
 }
 
 absl::Status NotAnAttr(absl::string_view bytes, int max_nesting) {
-  return absl::DataLossError(absl::StrCat("corrupt value: its ", bytes.size(),
-                                          " bytes are not an attribute value, or nested deeper than ", max_nesting,
-                                          " levels"));
+  if (NestsDeeperThan(bytes, NestedMessage::kAttrValue, max_nesting)) {
+    return absl::InvalidArgumentError(absl::StrCat("the value is nested deeper than ", max_nesting, " levels"));
+  }
+  return absl::DataLossError(absl::StrCat("corrupt value: its ", bytes.size(), " bytes are not an attribute value"));
 }
 
 // The field of TensorProto whose packed values are, byte for byte, what tensor_content would be; 0 if there is none.

@@ -184,6 +184,7 @@ void GraphAssembler::AddAttrs(const RawNode& raw, NodeId id) {
   for (size_t i = 0; i < sorted_attrs_.size(); ++i) {
     const RawNode::RawAttr& attr = *sorted_attrs_[i];
     if (i + 1 < sorted_attrs_.size() && sorted_attrs_[i + 1]->name == attr.name) continue;  // the last one counts
+    if (attr.name.empty()) continue;  // an entry without a key, which the encoding allows, says nothing
     const bool is_hint = absl::StartsWith(attr.name, "_");
     if (!IsPrintable(attr.name)) {
       findings_.Error("bad attribute", result_.graph, id,

@@ -8,6 +8,8 @@
 #include "thalweg/graph/attr_decode.h"
 #include "thalweg/graph/findings.h"
 #include "thalweg/graph/graph_reader.h"
+#include "thalweg/graph/nesting.h"
+#include "thalweg/graph/utf8.h"
 #include "thalweg/graph/wire_reader.h"
 #include "thalweg/versions.pb.h"
 
@@ -81,12 +83,15 @@ class BinaryGraphReader {
           break;
         case kNodeType:
           // A hint that is not used, but a file that garbles it, or nests it too deep, is not to be trusted.
-          if (FullTypeDef type; !Parse(field.bytes, &type)) return InNode(NotParsed("the full type", offset), offset);
+          if (FullTypeDef type; !Parse(field.bytes, &type)) {
+            return InNode(NotParsed("the full type", field.bytes, NestedMessage::kFullType, offset), offset);
+          }
           break;
         default: break;
       }
     }
     if (!reader.status().ok()) return InNode(reader.status(), offset);
+    THALWEG_RETURN_IF_ERROR(CheckStrings(offset));
     sink_.OnNode(node_);
     return absl::OkStatus();
   }
@@ -99,16 +104,35 @@ class BinaryGraphReader {
       if (field.Is(kEntryValue, WireType::kBytes)) value = field.bytes;
     }
     THALWEG_RETURN_IF_ERROR(reader.status());
+    if (!IsUtf8(key)) return NotUtf8("the name of an attribute", key);
     absl::StatusOr<Attr> attr = DecodeAttrBytes(value, owner, limits_.max_nesting);
-    if (attr.status().code() == absl::StatusCode::kDataLoss) {
-      return absl::DataLossError(absl::StrCat("attribute ", Quoted(key), ": ", attr.status().message()));
+    // What the parser refuses, refuses the graph, as a fault of one attribute that means nothing to us does not.
+    const bool unparsed = attr.status().code() == absl::StatusCode::kDataLoss ||
+                          (!attr.ok() && NestsDeeperThan(value, NestedMessage::kAttrValue, limits_.max_nesting));
+    if (unparsed) {
+      return absl::Status(attr.status().code(), absl::StrCat("attribute ", Quoted(key), ": ", attr.status().message()));
     }
     node_.attrs.push_back({key, std::move(attr)});
     return absl::OkStatus();
   }
 
+  // The texts of protobuf messages are UTF-8; a file in which they are not is broken.
+  absl::Status CheckStrings(uint64_t offset) const {
+    if (!IsUtf8(node_.name)) return InNode(NotUtf8("its name", node_.name), offset);
+    if (!IsUtf8(node_.op)) return InNode(NotUtf8("its op", node_.op), offset);
+    if (!IsUtf8(node_.device)) return InNode(NotUtf8("its device", node_.device), offset);
+    for (const absl::string_view input : node_.inputs) {
+      if (!IsUtf8(input)) return InNode(NotUtf8("an input", input), offset);
+    }
+    return absl::OkStatus();
+  }
+
+  static absl::Status NotUtf8(absl::string_view what, absl::string_view text) {
+    return absl::DataLossError(absl::StrCat(what, " is not UTF-8 text: ", Quoted(text)));
+  }
+
   absl::Status InNode(const absl::Status& status, uint64_t offset) const {
-    return absl::DataLossError(absl::StrCat("inside the node that starts at byte ", offset, " of the file",
+    return absl::Status(status.code(), absl::StrCat("inside the node that starts at byte ", offset, " of the file",
                                             node_.name.empty() ? "" : absl::StrCat(" (", Quoted(node_.name), ")"), ": ",
                                             status.message()));
   }
@@ -118,11 +142,13 @@ class BinaryGraphReader {
     for (WireField field; reader.Next(&field);) {
       if (field.Is(kLibraryFunction, WireType::kBytes)) {
         auto function = std::make_shared<FunctionDef>();
-        if (!Parse(field.bytes, function.get())) return NotParsed("a function of the library", offset);
+        if (!Parse(field.bytes, function.get())) {
+          return NotParsed("a function of the library", field.bytes, NestedMessage::kFunction, offset);
+        }
         sink_.OnFunction(std::move(function));
       } else if (field.Is(kLibraryGradient, WireType::kBytes)) {
         GradientDef gradient;
-        if (!Parse(field.bytes, &gradient)) return NotParsed("a gradient of the library", offset);
+        if (!Parse(field.bytes, &gradient)) return Corrupt("a gradient of the library", offset);
         sink_.OnGradient(gradient.function_name(), gradient.gradient_func());
       }
     }
@@ -133,7 +159,7 @@ class BinaryGraphReader {
 
   absl::Status ReadVersions(absl::string_view bytes, uint64_t offset) {
     VersionDef message;
-    if (!Parse(bytes, &message)) return NotParsed("the version information", offset);
+    if (!Parse(bytes, &message)) return Corrupt("the version information", offset);
     GraphVersions versions;
     versions.producer = message.producer();
     versions.min_consumer = message.min_consumer();
@@ -150,10 +176,14 @@ class BinaryGraphReader {
     return message->ParseFromCodedStream(&input) && input.ConsumedEntireMessage();
   }
 
-  absl::Status NotParsed(absl::string_view what, uint64_t offset) const {
-    return absl::DataLossError(absl::StrCat("corrupt: ", what, " near byte ", offset,
-                                            " cannot be parsed, or nests deeper than ", limits_.max_nesting,
-                                            " levels"));
+  absl::Status NotParsed(absl::string_view what, absl::string_view bytes, NestedMessage message, uint64_t offset) const {
+    if (!NestsDeeperThan(bytes, message, limits_.max_nesting)) return Corrupt(what, offset);
+    return absl::InvalidArgumentError(
+        absl::StrCat(what, " near byte ", offset, " nests deeper than ", limits_.max_nesting, " levels"));
+  }
+
+  static absl::Status Corrupt(absl::string_view what, uint64_t offset) {
+    return absl::DataLossError(absl::StrCat("corrupt: ", what, " near byte ", offset, " cannot be parsed"));
   }
 
   FieldStream& stream_;

@@ -16,6 +16,7 @@
 #include "thalweg/graph/attr_decode.h"
 #include "thalweg/graph/findings.h"
 #include "thalweg/graph/graph_reader.h"
+#include "thalweg/graph/wire_reader.h"
 
 namespace thalweg {
 namespace {
@@ -77,10 +78,20 @@ class ErrorList : public google::protobuf::io::ErrorCollector {
   std::vector<std::string> errors_;
 };
 
+// A binary graph that was cut within its first node may hold nothing that text cannot: its first byte, the tag of a node, is a
+// line feed.
+bool IsCutBinaryGraph(absl::string_view bytes) {
+  return absl::StartsWith(bytes, "\n") && EncodedSizeOfBytesField(bytes).value_or(UINT64_MAX) > bytes.size();
+}
+
+absl::Status NotText(absl::string_view text, absl::string_view why) {
+  if (!IsCutBinaryGraph(text)) return absl::InvalidArgumentError(why);
+  return absl::DataLossError(absl::StrCat("neither a text graph nor a whole binary one, perhaps cut short: ", why));
+}
+
 absl::Status ParseText(absl::string_view text, const LoadLimits& limits, GraphDef* graph) {
   absl::ConsumePrefix(&text, "\xef\xbb\xbf");
-  if (absl::StripAsciiWhitespace(text).empty())
-    return absl::InvalidArgumentError("empty: there is nothing but white space in it");
+  if (absl::StripAsciiWhitespace(text).empty()) return NotText(text, "empty: there is nothing but white space in it");
   if (text.size() > static_cast<size_t>(std::numeric_limits<int>::max())) {
     return absl::ResourceExhaustedError("a text graph may not exceed 2 GiB: convert it to the binary form");
   }
@@ -90,7 +101,7 @@ absl::Status ParseText(absl::string_view text, const LoadLimits& limits, GraphDe
   parser.RecordErrorsTo(&errors);
   parser.SetRecursionLimit(limits.max_nesting);
   if (parser.Parse(&input, graph)) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("the text is not a GraphDef: ", errors.ToString()));
+  return NotText(text, absl::StrCat("the text is not a GraphDef: ", errors.ToString()));
 }
 
 GraphVersions VersionsOf(const VersionDef& message) {

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/civil_time.h"
+#include "thalweg/graph/control_flow.h"
 #include "thalweg/graph/functions.h"
 
 namespace thalweg {
@@ -149,8 +150,16 @@ class Summarizer {
     }
     const absl::StatusOr<std::vector<NodeId>> order = graph_.TopologicalOrder();
     if (!order.ok()) return;
-    for (const NodeId id : *order) {
-      for (const Endpoint source : graph_.node(id).inputs) reached_[id] |= reached_[source.node];
+    // What a loop carries is seen in the next round, what its Exits feed in the same; nested loops need a round each.
+    constexpr int kMostRounds = 16;
+    bool changed = true;
+    for (int round = 0; round < kMostRounds && changed; ++round) {
+      changed = false;
+      for (const NodeId id : *order) {
+        const uint64_t before = reached_[id];
+        for (const Endpoint source : graph_.node(id).inputs) reached_[id] |= reached_[source.node];
+        changed |= reached_[id] != before;
+      }
     }
   }
 
@@ -171,8 +180,26 @@ class Summarizer {
       // Of a node with several outputs that are read, the unread ones are by-products.
       for (int port = 0; port < node.num_outputs() && !any; ++port) AddOutput({id, port});
     }
+    SetAsideUnreadLoopVariables();
     std::stable_sort(summary_.outputs.begin(), summary_.outputs.end(),
                      [this](const TensorSummary& a, const TensorSummary& b) { return Rank(a) < Rank(b); });
+  }
+
+  // Loops hand out all of their variables, counters too. Those that nothing reads are results only if nothing else is.
+  void SetAsideUnreadLoopVariables() {
+    const auto is_exit = [this](const TensorSummary& output) {
+      return HasRole(graph_.node(output.endpoint.node), OpRole::kExit);
+    };
+    std::vector<TensorSummary>& outputs = summary_.outputs;
+    if (std::none_of(outputs.begin(), outputs.end(),
+                     [&](const TensorSummary& output) { return output.likely && !is_exit(output); })) {
+      return;
+    }
+    for (TensorSummary& output : outputs) {
+      if (!is_exit(output)) continue;
+      output.likely = false;
+      absl::StrAppend(&output.reason, ", a loop's variable");
+    }
   }
 
   void AddOutput(Endpoint endpoint) {

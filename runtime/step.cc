@@ -15,7 +15,7 @@ int64_t NextStepId() {
   return next.fetch_add(1, std::memory_order_relaxed);
 }
 
-constexpr size_t kMaxShapesInMessage = 8;
+constexpr size_t kMaxListedInMessage = 8;
 
 // The keys of the iterations of one call.
 constexpr int kIterationKeyBits = 40;
@@ -29,6 +29,22 @@ constexpr std::chrono::milliseconds kLongestAnswer{10};
 
 // Between two looks at the clock, in ticks of about a third of a nanosecond.
 constexpr uint64_t kTicksBetweenClocks = 300'000;
+
+// Of _Send and _Recv, which nobody wrote: for which nodes they carry what. Empty for all others.
+std::string DescribeTransfer(const KernelNode& info, const CompiledGraph& compiled) {
+  if (info.schema->role != OpRole::kSend && info.schema->role != OpRole::kRecv) return "";
+  const Transfer& transfer = compiled.transfers[info.node_attrs().GetOr<int32_t>("pair", 0)];
+  std::string text = absl::StrCat(", which carries '", compiled.graph.EndpointName(transfer.source), "' to ");
+  for (size_t i = 0; i < transfer.consumers.size(); ++i) {
+    if (i == kMaxListedInMessage) {
+      absl::StrAppend(&text, " and ", transfer.consumers.size() - i, " more");
+      break;
+    }
+    const Node& consumer = compiled.graph.node(transfer.consumers[i]);
+    absl::StrAppend(&text, i ? ", " : "", "node '", consumer.name, "' (", consumer.op, ")");
+  }
+  return text;
+}
 
 }  // namespace
 
@@ -414,9 +430,10 @@ absl::Status DescribeFailure(const absl::Status& status, const PlanNode& node, c
   if (status.GetPayload(kInnerCall)) return status;
   const KernelNode& info = *node.info;
   std::string where = absl::StrCat("node '", info.name, "' (", info.schema->name, " on ", info.device->name().ToShortString(), ")");
+  absl::StrAppend(&where, DescribeTransfer(info, *plan.compiled));
   std::string inputs;
   for (uint32_t i = 0; i < node.num_inputs; ++i) {
-    if (i == kMaxShapesInMessage) {
+    if (i == kMaxListedInMessage) {
       absl::StrAppend(&inputs, ", and ", node.num_inputs - i, " more");
       break;
     }

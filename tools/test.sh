@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
 # Builds and tests everything; the last lines are a table of what ran, how long it took, and what failed.
 #
-#   tools/test.sh [STAGE...]      default: rules release package; `all` stands for every stage, in this order
+#   tools/test.sh [STAGE...]      default: all but the last; `all` stands for every stage, in this order
 #
-#   rules     include directions, names quoted in documents
-#   release   release build, unit tests, conformance
-#   headers   every header compiles alone, without the precompiled ones
-#   package   installs the release build elsewhere and builds a small program against it
-#   asan      address and undefined-behaviour sanitizers: unit tests, conformance
-#   tsan      thread sanitizer (with an instrumented oneTBB): threads, stress, scattered conformance
+#   rules         include directions, names quoted in documents
+#   release       release build, unit tests, conformance
+#   package       installs the release build elsewhere and builds a small program against it
+#   headers       every header compiles alone, without the precompiled ones
+#   asan          address and undefined-behaviour sanitizers, kernels that compute as in the release: unit tests, conformance
+#   tsan          thread sanitizer (with an instrumented oneTBB), likewise: threads, stress, scattered conformance
+#   asan-kernels  as asan, with all kernels (some 25 minutes on two cores)
 #
 # Conformance cases beyond tests/golden are looked for in $THALWEG_CONFORMANCE (default: ../shared/conformance); the table
 # says if they are not there. JOBS sets the number of parallel jobs (default: one per core).
@@ -94,9 +95,9 @@ unit_tests() {
   return "$status"
 }
 
-# conformance SUITE: the cases of tests/golden and of the conformance folder, in the modes of that suite.
+# conformance SUITE [PRESET]: the cases of tests/golden and of the conformance folder, in the modes of that suite.
 conformance() {
-  "$python" tests/conformance/run_conformance.py --suite "$1" --bin "build/$1/thalweg" --jobs "$jobs"
+  "$python" tests/conformance/run_conformance.py --suite "$1" --bin "build/${2:-$1}/thalweg" --jobs "$jobs"
 }
 
 # ---- stages ------------------------------------------------------------------------------------------------------------
@@ -122,10 +123,14 @@ stage_package() {
   step "program outside the tree" tests/package/test_package.sh build/release
 }
 
-stage_asan() {
-  step_or_stop "build" build asan
-  step "unit tests" unit_tests asan
-  step "conformance" conformance asan
+stage_asan() { sanitized_addresses asan; }
+
+stage_asan-kernels() { sanitized_addresses asan-kernels; }
+
+sanitized_addresses() {
+  step_or_stop "build" build "$1"
+  step "unit tests" unit_tests "$1"
+  step "conformance" conformance asan "$1"
 }
 
 stage_tsan() {
@@ -139,10 +144,10 @@ stage_tsan() {
 
 print_table() {
   local row passed=0 bad=0 skipped=0
-  printf '\n%-9s %-28s %9s  %-9s %s\n' stage step time result ''
+  printf '\n%-13s %-24s %9s  %-9s %s\n' stage step time result ''
   for row in "${rows[@]}"; do
     IFS='|' read -r s name seconds result note <<< "$row"
-    printf '%-9s %-28s %4d:%02d  %-9s %s\n' "$s" "$name" $((seconds / 60)) $((seconds % 60)) "$result" "$note"
+    printf '%-13s %-24s %4d:%02d  %-9s %s\n' "$s" "$name" $((seconds / 60)) $((seconds % 60)) "$result" "$note"
     case $result in
       ok) passed=$((passed + 1)) ;;
       FAILED) bad=$((bad + 1)) ;;
@@ -153,9 +158,9 @@ print_table() {
   printf '%d passed, %d failed, %d skipped\n' "$passed" "$bad" "$skipped"
 }
 
-all_stages=(rules release package headers asan tsan)
+all_stages=(rules release package headers asan tsan asan-kernels)
 chosen_stages=("$@")
-[[ $# == 0 ]] && chosen_stages=(rules release package)
+[[ $# == 0 ]] && chosen_stages=("${all_stages[@]:0:6}")
 [[ "$*" == all ]] && chosen_stages=("${all_stages[@]}")
 for stage in "${chosen_stages[@]}"; do
   if ! declare -F "stage_$stage" > /dev/null; then

@@ -366,7 +366,37 @@ TEST(Loader, Rule23NestingIsBounded) {
   GraphDef graph;
   google::protobuf::TextFormat::Parser parser;
   ASSERT_TRUE(parser.ParseFromString(text, &graph));
-  EXPECT_EQ(LoadBytes(graph.SerializeAsString()).status().code(), absl::StatusCode::kDataLoss);
+  const std::string bytes = graph.SerializeAsString();
+  const absl::Status nested = LoadBytes(bytes).status();
+  EXPECT_EQ(nested.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(nested.message()), HasSubstr("deeper than"));
+  // What is corrupt is not taken for what is nested too deep.
+  const size_t key = bytes.find("_deep");
+  std::string corrupt = bytes;
+  corrupt[key + 5] = '\x17';
+  EXPECT_EQ(LoadBytes(corrupt).status().code(), absl::StatusCode::kDataLoss);
+}
+
+TEST(Loader, Rule23TextsOfBinaryGraphsAreUtf8) {
+  const std::string whole = ToBinary("node { name: 'name' op: 'NoOp' input: '^other' device: 'gear' attr { key: '_key' value { i: 1 } } }");
+  for (const char* text : {"name", "NoOp", "other", "gear", "_key"}) {
+    for (const char* bad : {"\x80z", "\xc0\x80", "\xc3(", "\xed\xa0", "\xff\xff"}) {
+      std::string broken = whole;
+      broken.replace(broken.find(text), 2, bad);
+      EXPECT_EQ(LoadBytes(broken).status().code(), absl::StatusCode::kDataLoss) << text;
+    }
+    std::string letter = whole;
+    letter.replace(letter.find(text), 2, "\xc3\xa4");
+    EXPECT_NE(LoadBytes(letter).status().code(), absl::StatusCode::kDataLoss) << text;
+  }
+}
+
+TEST(Loader, Rule23AGraphCutWithinItsFirstNodeIsDataLoss) {
+  const std::string whole = ToBinary("node { name: 'a_long_name_that_is_text' op: 'NoOp' }");
+  for (size_t size : {1, 2, 3, 8}) {
+    EXPECT_EQ(LoadBytes(whole.substr(0, size)).status().code(), absl::StatusCode::kDataLoss) << size;
+  }
+  EXPECT_EQ(LoadBytes(" \n ").status().code(), absl::StatusCode::kInvalidArgument);
 }
 
 TEST(Loader, Rule25FindingsAreBounded) {

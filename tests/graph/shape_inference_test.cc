@@ -1,6 +1,7 @@
 // Shapes, literals and values over whole graphs.
 #include "thalweg/graph/shape_inference.h"
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "thalweg/tests/graph/test_ops.h"
@@ -91,17 +92,97 @@ TEST(ShapeInference, ContradictionsAreFindings) {
   EXPECT_THAT(findings, IsEmpty()) << "a fed node is not computed";
 }
 
-TEST(ShapeInference, WhatALoopCarriesIsUnknown) {
+// One variable of a loop: it enters as `start`, is the Merge `name` in the body, goes on as `next`, and leaves as `name`_out.
+std::string LoopVariable(const std::string& name, const std::string& start, const std::string& next, const std::string& frame = "w") {
   const std::string t = " attr { key: 'T' value { type: DT_FLOAT } } ";
-  const Graph graph =
-      LoadGood(kX + "node { name: 'e' op: 'Enter' input: 'x' attr { key: 'frame_name' value { s: 'w' } }" + t + "}" +
-               "node { name: 'm' op: 'Merge' input: 'e' input: 'n' attr { key: 'N' value { i: 2 } }" + t + "}" +
-               UnaryText("n", "NextIteration", "m") + UnaryText("out", "Exit", "m"));
+  return "node { name: '" + name + "_in' op: 'Enter' input: '" + start + "' attr { key: 'frame_name' value { s: '" + frame + "' } }" + t + "}\n" +
+         "node { name: '" + name + "' op: 'Merge' input: '" + name + "_in' input: '" + name + "_next' attr { key: 'N' value { i: 2 } }" + t + "}\n" +
+         UnaryText(name + "_next", "NextIteration", next) + UnaryText(name + "_out", "Exit", name);
+}
+
+std::string ReshapeText(const char* name, const char* input, const char* shape) {
+  return std::string("node { name: '") + name + "' op: 'Reshape' input: '" + input + "' input: '" + shape + "' attr { key: 'T' value { type: DT_FLOAT } } }\n";
+}
+
+TEST(ShapeInferenceOfLoops, ABodyThatKeepsTheShapeIsFollowed) {
+  const Graph graph = LoadGood(kX + LoopVariable("v", "x", "y") + UnaryText("y", "Neg", "v") + UnaryText("after", "Neg", "v_out"));
   const InferredShapes shapes = InferShapes(graph, {}, nullptr);
-  EXPECT_EQ(shapes.output(*graph.ParseEndpoint("e")).rank(), 2);
-  EXPECT_FALSE(shapes.output(*graph.ParseEndpoint("m")).has_rank());
-  EXPECT_EQ(ShapeOf(graph, shapes, "m:1"), "[]");
-  EXPECT_FALSE(shapes.output(*graph.ParseEndpoint("out")).has_rank());
+  const PartialShape x = shapes.output(*graph.ParseEndpoint("x"));
+  for (const char* tensor : {"v", "y", "v_next", "v_out", "after"}) EXPECT_EQ(shapes.output(*graph.ParseEndpoint(tensor)), x) << tensor;
+  EXPECT_EQ(ShapeOf(graph, shapes, "v:1"), "[]");
+}
+
+TEST(ShapeInferenceOfLoops, WhatABodyChangesIsUnknown) {
+  const Graph graph = LoadGood(PlaceholderText("x", "DT_FLOAT", "dim { size: 2 } dim { size: 3 }") + ShapeConst("s", "int_val: [2, -1]") +
+                               LoopVariable("v", "x", "y") + ReshapeText("y", "v", "s"));
+  const PartialShape v = InferShapes(graph, {}, nullptr).output(*graph.ParseEndpoint("v"));
+  ASSERT_EQ(v.rank(), 2);
+  EXPECT_EQ(v.dim(0), 2);
+  EXPECT_TRUE(IsSymbol(v.dim(1)));
+}
+
+TEST(ShapeInferenceOfLoops, ARankThatChangesIsUnknown) {
+  const Graph graph = LoadGood(PlaceholderText("x", "DT_FLOAT", "dim { size: 3 }") + ShapeConst("s", "int_val: [1, 3]") + LoopVariable("v", "x", "y") +
+                               ReshapeText("y", "v", "s"));
+  EXPECT_FALSE(InferShapes(graph, {}, nullptr).output(*graph.ParseEndpoint("v")).has_rank());
+}
+
+// a, b = b, a: each is what both have in common, beside one that is kept.
+TEST(ShapeInferenceOfLoops, VariablesThatTradePlaces) {
+  const Graph graph = LoadGood(PlaceholderText("x", "DT_FLOAT", "dim { size: 2 } dim { size: 5 }") + PlaceholderText("y", "DT_FLOAT", "dim { size: 2 } dim { size: 6 }") +
+                               LoopVariable("a", "x", "b") + LoopVariable("b", "y", "a") + LoopVariable("c", "x", "c"));
+  const InferredShapes shapes = InferShapes(graph, {}, nullptr);
+  for (const char* tensor : {"a", "b"}) {
+    const PartialShape& shape = shapes.output(*graph.ParseEndpoint(tensor));
+    ASSERT_EQ(shape.rank(), 2) << tensor;
+    EXPECT_EQ(shape.dim(0), 2) << tensor;
+    EXPECT_TRUE(IsSymbol(shape.dim(1))) << tensor;
+  }
+  EXPECT_EQ(ShapeOf(graph, shapes, "c"), "[2,5]");
+}
+
+// v0 = v1, v1 = v2, ...: what the last one does to its shape reaches the first one many iterations later.
+std::string Chain(int variables, const std::string& last) {
+  std::string text = PlaceholderText("x", "DT_FLOAT", "dim { size: 2 } dim { size: 3 }") + ShapeConst("s", "int_val: [2, -1]");
+  for (int k = 0; k < variables; ++k) {
+    text += LoopVariable(absl::StrCat("v", k), "x", k + 1 < variables ? absl::StrCat("v", k + 1) : last);
+  }
+  return text + ReshapeText("y", absl::StrCat("v", variables - 1).c_str(), "s");
+}
+
+TEST(ShapeInferenceOfLoops, ChangesSpreadFromVariableToVariable) {
+  for (const int variables : {3, 30}) {
+    const Graph changed = LoadGood(Chain(variables, "y"));
+    const InferredShapes shapes = InferShapes(changed, {}, nullptr);
+    for (int k = 0; k < variables; ++k) {
+      const PartialShape& shape = shapes.output(*changed.ParseEndpoint(absl::StrCat("v", k)));
+      EXPECT_FALSE(shape.has_rank() && !IsSymbol(shape.dim(1))) << k << " of " << variables << ": " << shape.ToString();
+    }
+    const Graph kept = LoadGood(Chain(variables, "v0"));
+    EXPECT_EQ(ShapeOf(kept, InferShapes(kept, {}, nullptr), "v1"), "[2,3]");
+  }
+}
+
+TEST(ShapeInferenceOfLoops, LoopsWithinLoops) {
+  const std::string loops = PlaceholderText("x", "DT_FLOAT", "dim { size: 2 } dim { size: 3 }") + ShapeConst("s", "int_val: [2, -1]") +
+                            LoopVariable("outer", "x", "inner_out") + LoopVariable("inner", "outer", "y", "w2");
+  const Graph kept = LoadGood(loops + UnaryText("y", "Neg", "inner"));
+  EXPECT_EQ(ShapeOf(kept, InferShapes(kept, {}, nullptr), "y"), "[2,3]");
+  EXPECT_EQ(ShapeOf(kept, InferShapes(kept, {}, nullptr), "outer_out"), "[2,3]");
+  const Graph changed = LoadGood(loops + ReshapeText("y", "inner", "s"));
+  for (const char* tensor : {"inner", "outer", "outer_out"}) {
+    const PartialShape shape = InferShapes(changed, {}, nullptr).output(*changed.ParseEndpoint(tensor));
+    EXPECT_EQ(shape.dim(0), 2) << tensor;
+    EXPECT_TRUE(IsSymbol(shape.dim(1))) << tensor;
+  }
+}
+
+// The body may never run, so that what enters does not suit it is no fault of the graph.
+TEST(ShapeInferenceOfLoops, BodiesThatDoNotSuitWhatEntersAreNoFault) {
+  const Graph graph = LoadGood(kX + PlaceholderText("z", "DT_FLOAT", "dim { size: 4 }") + LoopVariable("v", "x", "y") + AddText("y", "v", "z"));
+  std::vector<Finding> findings;
+  EXPECT_FALSE(InferShapes(graph, {}, &findings).output(*graph.ParseEndpoint("v")).has_rank());
+  EXPECT_THAT(findings, IsEmpty());
 }
 
 }  // namespace

@@ -49,7 +49,9 @@ inline const OpRegistry& TestOps() {
         .Stateful();
     r->Add("Assign(ref: Ref(T), value: T) -> output_ref: Ref(T)", "T: type; use_locking: bool = true");
     r->Add("Switch(data: T, pred: bool) -> (output_false: T, output_true: T)", "T: type");
-    r->Add("Merge(inputs: N*T) -> (output: T, value_index: int32)", "N: int >= 1; T: type").Shape(MergedShape);
+    r->Add("Merge(inputs: N*T) -> (output: T, value_index: int32)", "N: int >= 1; T: type")
+        .Shape(MergedShape)
+        .Role(OpRole::kMerge);
     r->Add("Enter(data: T) -> output: T",
            "T: type; frame_name: string; is_constant: bool = false; parallel_iterations: int = 10")
         .Shape(UnchangedShape);

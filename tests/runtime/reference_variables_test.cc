@@ -57,6 +57,21 @@ TEST_F(ReferenceVariables, A71UninitialisedReadsAreFailedPrecondition) {
   EXPECT_FALSE((*ready)[0].flat<bool>()[0]);
 }
 
+// The value is sent to another device; the message names the node that wants it, not only the transfer.
+TEST(ReferenceVariablesAcrossDevices, A71TheMessageNamesTheReader) {
+  SessionOptions options;
+  options.devices = "CPU:0,CPU:1";
+  absl::StatusOr<std::unique_ptr<Session>> session = Session::FromMemory(R"(
+node { name: "v" op: "VariableV2" device: "/device:CPU:0" attr { key: "dtype" value { type: DT_FLOAT } }
+       attr { key: "shape" value { shape { dim { size: 2 } } } } }
+node { name: "reader" op: "Neg" input: "v" device: "/device:CPU:1" attr { key: "T" value { type: DT_FLOAT } } }
+)", options);
+  ASSERT_TRUE(session.ok()) << session.status();
+  const absl::Status status = (*session)->Run({}, {"reader"}).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_NE(status.message().find("'v:0' to node 'reader' (Neg)"), std::string::npos) << status;
+}
+
 TEST_F(ReferenceVariables, ValuesLastFromStepToStep) {
   EXPECT_EQ(*Run("assign", {1, 2}), V({1, 2}));
   EXPECT_EQ(*Run("read"), V({1, 2}));

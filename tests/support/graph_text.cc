@@ -266,7 +266,7 @@ const OpRegistry& TestOps() {
     r->Add("Merge(inputs: N*T) -> (output: T, value_index: int32)", "T: type; N: int >= 1");
     r->Add("Enter(data: T) -> output: T",
            "T: type; frame_name: string; is_constant: bool = false; parallel_iterations: int = 10");
-    r->Add("Exit(data: T) -> output: T", "T: type");
+    r->Add("Exit(data: T) -> output: T", "T: type").Role(OpRole::kExit);
     r->Add("NextIteration(data: T) -> output: T", "T: type");
     r->Add("LoopCond(input: bool) -> output: bool");
     r->Add("Less(x: T, y: T) -> z: bool", "T: type");
