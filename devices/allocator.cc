@@ -14,10 +14,11 @@
 namespace thalweg {
 namespace {
 
-// What a request is charged: whole cache lines, at least one, so that many empty buffers are not free of charge.
+// What a request is charged: whole cache lines, and one for the buffer that describes them, so that many empty buffers are not
+// free of charge, nor does what a process holds pass a limit that a multiple of the request meets exactly.
 int64_t ChargeOf(int64_t bytes) {
   constexpr int64_t kLine = kBufferAlignment;
-  return std::max(kLine, (bytes + kLine - 1) / kLine * kLine);
+  return (bytes + 2 * kLine - 1) / kLine * kLine;
 }
 
 constexpr int64_t kLargestRequest = int64_t{1} << 47;  // more than a process can address

@@ -34,8 +34,9 @@ int64_t MebibytesWanted(absl::string_view message) {
   constexpr int64_t kMebibyte = int64_t{1} << 20;
   const int64_t there = static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<int64_t>(sysconf(_SC_PAGESIZE));
   if (wanted > there || in_use > there - wanted) return -1;
+  constexpr int64_t kPerBuffer = 128;  // what a buffer is charged beyond its bytes, at most
   int64_t mebibytes = 1;
-  while (mebibytes * kMebibyte < wanted + in_use) mebibytes *= 2;
+  while (mebibytes * kMebibyte < wanted + in_use + kPerBuffer) mebibytes *= 2;
   return mebibytes;
 }
 
