@@ -3,10 +3,11 @@
 
     run.py [--build build/release] [--models MODELS] [--markdown] [--update docs/performance.md] [--json out.json]
            [--sections step,callers,recording,loops,models] [--only WORD] [--threads 1,2] [--rounds 15] [--slice 0.02] [--python PYTHON]
+           [--keep earlier.json]
 
 Needs the project built, g++, and a network: TensorFlow, ONNX Runtime, OpenVINO and OpenCV are installed into a virtual environment
 that is deleted afterwards (--python: use the packages of that interpreter instead). MODELS is a folder as models.py takes it; without
-one, whole models are left out.
+one, whole models are left out. Sections that are not measured now are taken from the earlier run that --keep names.
 
   step       empty step; chain, fan-out and fan-in, diamonds, random graph of nodes that do nothing, chain of scalar additions; time
              until a first step has run (load, place, compile). thalweg with --no-opt, TensorFlow with rewrites off.
@@ -334,6 +335,7 @@ def read_options():
     parser.add_argument("--retries", type=int, default=2)
     parser.add_argument("--python")
     parser.add_argument("--json", type=pathlib.Path)
+    parser.add_argument("--keep", type=pathlib.Path, help="what --json wrote in an earlier run on this machine")
     parser.add_argument("--markdown", action="store_true", help="print the table of docs/performance.md")
     parser.add_argument("--update", type=pathlib.Path, help="write the table into this document")
     options = parser.parse_args()
@@ -348,8 +350,10 @@ def main():
         python = options.python or peers_module.make_environment(os.path.join(folder, "venv"))
         bench = Bench(options, peers_module.Peers(python, options.build, folder), folder)
         bench.run()
+        kept = json.loads(options.keep.read_text()) if options.keep else {"rows": [], "closures": {}}
+        rows = [row for row in kept["rows"] if row["section"] not in options.sections] + bench.rows
         document = {"schema": "thalweg.bench_peers/1", "machine": f"{len(os.sched_getaffinity(0))} cores of {processor_name()}",
-                    "versions": peers_module.versions(python), "rows": bench.rows, "closures": bench.closures}
+                    "versions": peers_module.versions(python), "rows": rows, "closures": {**kept["closures"], **bench.closures}}
     if options.json:
         options.json.write_text(json.dumps(document, indent=1) + "\n")
     if options.update:
