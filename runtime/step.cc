@@ -31,8 +31,9 @@ constexpr std::chrono::milliseconds kLongestAnswer{10};
 constexpr uint64_t kTicksBetweenClocks = 300'000;
 
 // Of _Send and _Recv, which nobody wrote: for which nodes they carry what. Empty for all others.
-std::string DescribeTransfer(const KernelNode& info, const CompiledGraph& compiled) {
+std::string DescribeTransfer(const KernelNode& info, const Plan& plan) {
   if (info.schema->role != OpRole::kSend && info.schema->role != OpRole::kRecv) return "";
+  const CompiledGraph& compiled = *plan.compiled;
   const Transfer& transfer = compiled.transfers[info.node_attrs().GetOr<int32_t>("pair", 0)];
   std::string text = absl::StrCat(", which carries '", compiled.graph.EndpointName(transfer.source), "' to ");
   for (size_t i = 0; i < transfer.consumers.size(); ++i) {
@@ -430,7 +431,7 @@ absl::Status DescribeFailure(const absl::Status& status, const PlanNode& node, c
   if (status.GetPayload(kInnerCall)) return status;
   const KernelNode& info = *node.info;
   std::string where = absl::StrCat("node '", info.name, "' (", info.schema->name, " on ", info.device->name().ToShortString(), ")");
-  absl::StrAppend(&where, DescribeTransfer(info, *plan.compiled));
+  absl::StrAppend(&where, DescribeTransfer(info, plan));
   std::string inputs;
   for (uint32_t i = 0; i < node.num_inputs; ++i) {
     if (i == kMaxListedInMessage) {

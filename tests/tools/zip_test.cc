@@ -42,8 +42,9 @@ class ZipTest : public ::testing::Test {
   std::string folder_;
 };
 
+// Little-endian; bytes beyond the eighth are zero.
 void Put(std::string* out, uint64_t value, int width) {
-  for (int i = 0; i < width; ++i) out->push_back(static_cast<char>(value >> (8 * i) & 0xFF));
+  for (int i = 0; i < width; ++i, value >>= 8) out->push_back(static_cast<char>(value & 0xFF));
 }
 
 std::string Deflated(const std::string& content) {
