@@ -3,6 +3,7 @@
 // Threading: none of its own.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
