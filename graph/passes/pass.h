@@ -14,7 +14,7 @@
 namespace thalweg {
 
 // Shapes of the graph that passes work on, inferred when one first asks: many graphs get by without. Nodes that came
-// later have none; rewriting changes no shapes of those that were there. Not thread-safe.
+// later have none until Forget is called; rewriting changes no shapes of those that were there. Not thread-safe.
 class LazyShapes {
  public:
   // `graph` must outlive this.
@@ -28,6 +28,8 @@ class LazyShapes {
     }
     return e.node < num_nodes_ && !e.is_control() ? &shapes_.output(e) : nullptr;
   }
+  // Infers anew when next asked. What Of has returned is then no longer valid.
+  void Forget() { num_nodes_ = 0; }
 
  private:
   const Graph& graph_;

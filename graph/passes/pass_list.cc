@@ -5,6 +5,7 @@
 #include "thalweg/graph/passes/constant_folding.h"
 #include "thalweg/graph/passes/control_edges.h"
 #include "thalweg/graph/passes/fuse_bias_activation.h"
+#include "thalweg/graph/passes/hoist_products.h"
 #include "thalweg/graph/passes/identity.h"
 
 namespace thalweg {
@@ -16,6 +17,7 @@ absl::Span<const Pass> AllPasses() {
       {"arithmetic", SimplifyArithmetic},
       {"common_subexpressions", MergeCommonSubexpressions},
       {"control_edges", DropRedundantControlEdges},
+      {"hoist_products", HoistProducts},
       {"fuse_bias_activation", FuseBiasActivation},
   };
   return kPasses;
