@@ -49,6 +49,7 @@ class Hoister {
   Hoister(Graph& graph, const PassContext& context)
       : graph_(graph), context_(context), consumers_(graph.BuildConsumers()) {}
 
+  // Moves one element of each product.
   absl::StatusOr<bool> Run() {
     const absl::StatusOr<ControlFlow> flow = AnalyzeControlFlow(graph_);
     if (!flow.ok() || !flow->has_loops()) return false;  // what is wrong with it is reported by who compiles it
@@ -134,20 +135,24 @@ class Hoister {
     std::optional<size_t> found;
     int64_t row = 0;
     for (size_t i = 0; i < values.size(); ++i) {
-      const PartialShape* shape = context_.shapes->Of(values[i]);
-      if (shape == nullptr || !shape->has_rank() || shape->rank() != 2 || !IsKnownDim(shape->dim(1))) return false;
-      if (!found) {
-        if (std::optional<SequenceElement> element = ElementOf(values[i]); element && element->columns == shape->dim(1)) {
-          hoist->element = *element;
-          hoist->first_row = row;
-          found = i;
-        }
+      std::optional<SequenceElement> element = ElementOf(values[i]);
+      if (element && !found) {
+        hoist->element = *element;
+        hoist->first_row = row;
+        found = i;
       }
-      row += shape->dim(1);
+      const PartialShape* shape = context_.shapes->Of(values[i]);
+      const bool is_matrix = shape != nullptr && shape->has_rank() && shape->rank() == 2;
+      if (!element && (!is_matrix || !IsKnownDim(shape->dim(0)) || !IsKnownDim(shape->dim(1)))) return false;
+      row += element ? element->columns : shape->dim(1);
     }
     if (!found || row != hoist->matrix->shape.dim(0)) return false;
     for (size_t i = 0; i < values.size(); ++i) {
-      if (i != *found) hoist->others.push_back(values[i]);
+      if (i == *found) continue;
+      // What would not have been concatenated must not be added.
+      const std::optional<SequenceElement> element = ElementOf(values[i]);
+      if ((element ? element->rows : context_.shapes->Of(values[i])->dim(0)) != hoist->element.rows) return false;
+      hoist->others.push_back(values[i]);
     }
     return true;
   }
@@ -399,7 +404,13 @@ absl::StatusOr<bool> HoistProducts(Graph& graph, const PassContext& context) {
   const bool has_products = std::any_of(graph.nodes().begin(), graph.nodes().end(),
                                         [](const Node& node) { return !node.removed && node.is("MatMul"); });
   if (!has_products) return false;
-  return Hoister(graph, context).Run();
+  // A product may have several elements as operands.
+  bool changed = false;
+  while (true) {
+    THALWEG_ASSIGN_OR_RETURN(const bool moved, Hoister(graph, context).Run());
+    if (!moved) return changed;
+    changed = true;
+  }
 }
 
 }  // namespace thalweg

@@ -5,6 +5,7 @@
 #include "thalweg/graph/passes/constant_folding.h"
 #include "thalweg/graph/passes/control_edges.h"
 #include "thalweg/graph/passes/fuse_bias_activation.h"
+#include "thalweg/graph/passes/fuse_elementwise.h"
 #include "thalweg/graph/passes/hoist_products.h"
 #include "thalweg/graph/passes/identity.h"
 
@@ -19,6 +20,7 @@ absl::Span<const Pass> AllPasses() {
       {"control_edges", DropRedundantControlEdges},
       {"hoist_products", HoistProducts},
       {"fuse_bias_activation", FuseBiasActivation},
+      {"fuse_elementwise", FuseElementwise},
   };
   return kPasses;
 }

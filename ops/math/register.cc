@@ -36,6 +36,7 @@ void RegisterMathOps(OpLibrary& lib) {
   math::RegisterScanOps(lib);
   math::RegisterSegmentOps(lib);
   math::RegisterBincountOps(lib);
+  math::RegisterFusedElementwiseOp(lib);
 }
 
 }  // namespace thalweg

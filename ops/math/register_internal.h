@@ -35,6 +35,7 @@ void RegisterMaxOps(OpLibrary& lib);             // Max, Min, All, Any
 void RegisterArgExtremumOps(OpLibrary& lib);     // ArgMax, ArgMin
 void RegisterScanOps(OpLibrary& lib);            // Cumsum, Cumprod
 void RegisterSegmentOps(OpLibrary& lib);         // SegmentSum, UnsortedSegmentMax ...
+void RegisterFusedElementwiseOp(OpLibrary& lib);
 void RegisterBincountOps(OpLibrary& lib);        // Bincount, DenseBincount
 
 }  // namespace thalweg::math

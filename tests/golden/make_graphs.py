@@ -273,6 +273,47 @@ def constants():
     return {"fetches": named(*outs)}
 
 
+def recurrent(names, steps=7):
+    """A recurrent cell over a sequence, large enough that its product with the inputs is moved out of the loop."""
+    n = 128
+    x = feed("x", [steps, 1, n])
+    weights = tf.reshape(tf.sin(tf.range(2 * n * n, dtype=tf.float32)) * 0.1, [2 * n, n])
+    if "TensorArray" in names:
+        x_array = raw.TensorArrayV3(size=steps, dtype=tf.float32)
+        filled = raw.TensorArrayScatterV3(handle=x_array.handle, indices=tf.range(steps), value=x, flow_in=x_array.flow)
+        read = lambda t: raw.TensorArrayReadV3(handle=x_array.handle, index=t, flow_in=filled, dtype=tf.float32)
+    else:
+        items = raw.TensorListFromTensor(tensor=x, element_shape=tf.constant([1, n]))
+        read = lambda t: raw.TensorListGetItem(input_handle=items, index=t, element_shape=tf.constant([1, n]), element_dtype=tf.float32)
+
+    def body(t, h, s):
+        row = tf.ensure_shape(read(t), [1, n])
+        both = tf.matmul(tf.concat([h, row], 1), weights)
+        alone = tf.matmul(row, weights[:n])
+        h = tf.tanh(both + tf.sigmoid(alone) * 0.5)
+        return t + 1, h, s + alone
+
+    last = tf.while_loop(lambda t, h, s: t < steps, body, [tf.constant(0), tf.zeros([1, n]), tf.zeros([1, n])])
+    return {"feeds": {"x:0": values(31, steps, 1, n, low=-1, high=1)}, "fetches": named(*(tf.identity(v) for v in last))}
+
+
+@case("control", "loop")
+def recurrent_array():
+    """Rows of a TensorArray, read in a version 1 loop."""
+    v1.disable_control_flow_v2()
+    return recurrent("TensorArray")
+
+
+@case("control", "loop")
+def recurrent_list():
+    """Items of a tensor list, read in a functional loop."""
+    v1.enable_control_flow_v2()
+    try:
+        return recurrent("TensorList")
+    finally:
+        v1.disable_control_flow_v2()
+
+
 @case("state")
 def counter():
     """A resource variable over several steps: state stays, another session starts anew."""
