@@ -34,6 +34,8 @@ struct SequenceElement {
 // A product that can be moved.
 struct Hoist {
   NodeId product = kNoNode;
+  NodeId place = kNoNode;       // the product, or the node that adds a constant bias to it and nobody else reads it
+  Endpoint bias;                // in the second case
   SequenceElement element;
   TensorLiteralPtr matrix;      // all of it
   int64_t first_row = 0;        // of the matrix: those that the element is multiplied by
@@ -89,7 +91,24 @@ class Hoister {
         bytes(all_rows, hoist.matrix_columns()) > kLargestProduct) {
       return std::nullopt;
     }
+    FindBias(&hoist);
     return hoist;
+  }
+
+  // A bias moves, too.
+  void FindBias(Hoist* hoist) const {
+    hoist->place = hoist->product;
+    const absl::Span<const Consumers::Use> uses = consumers_.of(hoist->product);
+    if (uses.size() != 1 || uses[0].port != 0 || context_.preserve.contains(uses[0].node)) return;
+    const Node& sum = graph_.node(uses[0].node);
+    const Node& product = graph_.node(hoist->product);
+    if (!sum.is("BiasAdd") || uses[0].input != 0 || sum.requested_device != product.requested_device || IsGrouped(sum)) return;
+    const std::optional<Endpoint> before = InvariantSource(sum.inputs[1]);
+    if (!before || !IsConst(graph_.node(before->node)) || !graph_.node(before->node).inputs.empty()) return;
+    const TensorLiteralPtr bias = ConstValue(graph_.node(before->node));
+    if (bias == nullptr || bias->shape.rank() != 1 || bias->shape.dim(0) != hoist->matrix_columns()) return;
+    hoist->place = uses[0].node;
+    hoist->bias = *before;
   }
 
   bool IsGrouped(const Node& node) const {
@@ -255,7 +274,12 @@ class Hoister {
     THALWEG_ASSIGN_OR_RETURN(const NodeId matrix, AddMatrix(hoist, {{hoist.first_row, end_row}}, "element_matrix"));
     THALWEG_ASSIGN_OR_RETURN(const NodeId rows,
                              AddReshape(hoist, element.sequence, {element.elements * element.rows, element.columns}, "rows"));
-    THALWEG_ASSIGN_OR_RETURN(const NodeId product, AddProduct(hoist, {rows, 0}, {matrix, 0}, "all"));
+    THALWEG_ASSIGN_OR_RETURN(NodeId product, AddProduct(hoist, {rows, 0}, {matrix, 0}, "all"));
+    if (hoist.place != hoist.product) {
+      THALWEG_ASSIGN_OR_RETURN(Node sum, NewNode(hoist, "BiasAdd", {{product, 0}, hoist.bias}));
+      sum.attrs.Set("T", DType::kFloat32);
+      product = Add(hoist, std::move(sum), "biased");
+    }
     THALWEG_ASSIGN_OR_RETURN(const NodeId products,
                              AddReshape(hoist, {product, 0}, {element.elements, element.rows, columns}, "products"));
     THALWEG_ASSIGN_OR_RETURN(const NodeId axis, AddInts(hoist, Shape(), {0}, "axis"));
@@ -305,10 +329,16 @@ class Hoister {
     return id;
   }
 
-  // The product keeps its name and becomes `node`.
+  // The node at the place keeps its name and becomes `node`.
   void TakePlace(const Hoist& hoist, Node node) {
-    Node& place = graph_.mutable_node(hoist.product);
-    const std::vector<Endpoint> controls(place.control_inputs().begin(), place.control_inputs().end());
+    Node& place = graph_.mutable_node(hoist.place);
+    std::vector<Endpoint> controls(place.control_inputs().begin(), place.control_inputs().end());
+    if (hoist.place != hoist.product) {
+      const Node& product = graph_.node(hoist.product);
+      controls.insert(controls.end(), product.control_inputs().begin(), product.control_inputs().end());
+      Absorb(place, product);
+      graph_.RemoveNode(hoist.product);
+    }
     place.op = graph_.Intern(node.op);
     place.schema = node.schema;
     place.attrs = std::move(node.attrs);

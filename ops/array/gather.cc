@@ -91,10 +91,15 @@ class GatherKernel : public Kernel {
     gather.count = indices.shape().NumElements(axes.batch, indices.rank());
     gather.block = params.shape().NumElements(axes.axis + 1, params.rank());
     gather.group = params.dim(axes.axis) * gather.block;
-    THALWEG_ASSIGN_OR_RETURN(Tensor offsets, ctx.AllocateTemp(DType::kInt64, indices.shape()));
-    THALWEG_RETURN_IF_ERROR(
-        FillOffsets(indices, params.dim(axes.axis), gather.block, offsets.mutable_flat<int64_t>().data()));
-    gather.offsets = offsets.flat<int64_t>().data();
+    int64_t only_offset = 0;
+    int64_t* offsets = &only_offset;
+    Tensor many_offsets;
+    if (indices.num_elements() > 1) {
+      THALWEG_ASSIGN_OR_RETURN(many_offsets, ctx.AllocateTemp(DType::kInt64, indices.shape()));
+      offsets = many_offsets.mutable_flat<int64_t>().data();
+    }
+    THALWEG_RETURN_IF_ERROR(FillOffsets(indices, params.dim(axes.axis), gather.block, offsets));
+    gather.offsets = offsets;
     THALWEG_RETURN_IF_ERROR(RequireTextOfBlocks(ctx, params.dtype(), gather, params.raw()));
     GatherBlocks(ctx, params.dtype(), gather, params.raw(), out->mutable_raw());
     return absl::OkStatus();

@@ -16,34 +16,43 @@
 namespace thalweg {
 namespace {
 
-// Sets output i to the part of `in` that begins at `begin` along `axis` and is `size` long, under `shape`.
-absl::Status EmitPart(KernelContext& ctx, const Tensor& in, int axis, int64_t begin, int64_t size, Shape shape, int i) {
-  if (!ctx.output_required(i)) return absl::OkStatus();
+// Copies the part of `in` that begins at `begin` along `axis` to output i.
+absl::Status CopyPart(KernelContext& ctx, const Tensor& in, int axis, int64_t begin, const Shape& shape, int i) {
   const Shape& whole = in.shape();
   const int64_t outer = whole.NumElements(0, axis);
   const int64_t inner = whole.NumElements(axis + 1, whole.rank());
-  if (outer == 1 && in.num_elements() > 0) {
-    THALWEG_ASSIGN_OR_RETURN(Shape rows, Shape::Make({whole.dim(axis), inner}));
-    ctx.SetOutput(
-        i, in.AliasedAs(in.dtype(), std::move(rows)).Rows(begin, begin + size).AliasedAs(in.dtype(), std::move(shape)));
-    return absl::OkStatus();
-  }
   THALWEG_ASSIGN_OR_RETURN(Tensor * out, ctx.AllocateOutput(i, shape));
-  const int64_t part = size * inner;
+  const int64_t part = shape.NumElements(axis, shape.rank());
   StridedCopy(ctx, in.dtype(), {{outer, whole.dim(axis) * inner, part}, {part, 1, 1}}, ElementAt(in, begin * inner),
               out->mutable_raw());
   return absl::OkStatus();
 }
 
-// Emits consecutive parts of the given sizes.
-absl::Status EmitParts(KernelContext& ctx, const Tensor& in, int axis, const Dims& sizes) {
+// Emits consecutive parts of the given sizes, or without the axis, where all sizes are 1.
+absl::Status EmitParts(KernelContext& ctx, const Tensor& in, int axis, const Dims& sizes, bool keep_axis = true) {
+  const Shape& whole = in.shape();
+  const bool contiguous = whole.NumElements(0, axis) == 1 && in.num_elements() > 0;
+  Tensor rows = in;  // with `axis` as first dimension
+  if (contiguous && axis > 0) {
+    THALWEG_ASSIGN_OR_RETURN(Shape shape, Shape::Make(whole.dims().subspan(axis)));
+    rows = in.AliasedAs(in.dtype(), std::move(shape));
+  }
+  Dims dims(whole.dims().begin(), whole.dims().end());
+  if (!keep_axis) dims.erase(dims.begin() + axis);
   int64_t begin = 0;
-  for (size_t i = 0; i < sizes.size(); ++i) {
-    Dims dims(in.shape().dims().begin(), in.shape().dims().end());
-    dims[axis] = sizes[i];
+  for (size_t i = 0; i < sizes.size(); begin += sizes[i], ++i) {
+    if (!ctx.output_required(static_cast<int>(i))) continue;
+    if (contiguous && axis == 0 && keep_axis) {
+      ctx.SetOutput(static_cast<int>(i), rows.Rows(begin, begin + sizes[i]));
+      continue;
+    }
+    if (keep_axis) dims[axis] = sizes[i];
     THALWEG_ASSIGN_OR_RETURN(Shape shape, Shape::Make(dims));
-    THALWEG_RETURN_IF_ERROR(EmitPart(ctx, in, axis, begin, sizes[i], std::move(shape), static_cast<int>(i)));
-    begin += sizes[i];
+    if (contiguous) {
+      ctx.SetOutput(static_cast<int>(i), rows.Rows(begin, begin + sizes[i]).AliasedAs(in.dtype(), std::move(shape)));
+    } else {
+      THALWEG_RETURN_IF_ERROR(CopyPart(ctx, in, axis, begin, shape, static_cast<int>(i)));
+    }
   }
   return absl::OkStatus();
 }
@@ -176,11 +185,7 @@ class UnpackKernel : public Kernel {
     const Tensor& in = ctx.input(0);
     THALWEG_ASSIGN_OR_RETURN(const int axis, NormalizeAxis(axis_, in.rank()));
     if (in.dim(axis) != ctx.num_outputs()) return WrongNum(in.dim(axis), axis, ctx.num_outputs());
-    Dims dims(in.shape().dims().begin(), in.shape().dims().end());
-    dims.erase(dims.begin() + axis);
-    THALWEG_ASSIGN_OR_RETURN(const Shape shape, Shape::Make(dims));
-    for (int i = 0; i < ctx.num_outputs(); ++i) THALWEG_RETURN_IF_ERROR(EmitPart(ctx, in, axis, i, 1, shape, i));
-    return absl::OkStatus();
+    return EmitParts(ctx, in, axis, Dims(ctx.num_outputs(), 1), /*keep_axis=*/false);
   }
 
  private:

@@ -73,9 +73,13 @@ void PackedMatrix::Multiply(KernelContext& ctx, const float* row, float* c) {
     for (int64_t i = begin; i < end; ++i) {
       const int64_t panel = backwards ? panels - 1 - i : i;
       const int64_t first = panel * kPanel;
+      if (first + kPanel <= columns_) {
+        RowTimesPanel(row, packed + first * rows_, rows_, c + first);
+        continue;
+      }
       float sums[kPanel];
       RowTimesPanel(row, packed + first * rows_, rows_, sums);
-      std::copy_n(sums, std::min(kPanel, columns_ - first), c + first);
+      std::copy_n(sums, columns_ - first, c + first);
     }
   });
 }

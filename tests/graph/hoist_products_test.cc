@@ -136,6 +136,24 @@ TEST_F(HoistProductsTest, RowsThatAreConcatenatedWithTheState) {
   EXPECT_EQ(FirstOf("z/_other_matrix"), 0);
 }
 
+TEST_F(HoistProductsTest, ABiasMovesAlong) {
+  const std::string biased = absl::StrCat(
+      kLoop, kList, "bias = Const() [dtype=float32, value=tensor<float32[128]:3>]\n"
+      "enter_bias = Enter(bias) [T=float32, frame_name=\"f\", is_constant=true]\n",
+      "both = ConcatV2(row, switch_h:1, enter_axis) [T=float32, N=2, Tidx=int32]\nproduct = MatMul(both, enter_tall) [T=float32]\n"
+      "z = BiasAdd(product, enter_bias) [T=float32]\n");
+  Run(biased);
+  EXPECT_EQ(Text("z"), "AddV2(product/_of_others:0,product/_of_element:0)");
+  EXPECT_EQ(Text("product"), "none");
+  EXPECT_EQ(Text("product/_biased"), "BiasAdd(product/_all:0,bias:0)");
+  EXPECT_EQ(Text("product/_products"), "Reshape(product/_biased:0,product/_products_shape:0)");
+  // Not if the product is read without it.
+  std::string read_twice = biased;
+  read_twice.replace(read_twice.find("Exit(switch_h)"), 14, "Exit(switch_h, ^product)");
+  Run(read_twice);
+  EXPECT_EQ(Text("z"), "BiasAdd(product:0,enter_bias:0)");
+}
+
 TEST_F(HoistProductsTest, WhatCouldNotBeConcatenatedStays) {
   std::string text = absl::StrCat(kLoop, kList, kWithState);
   text.replace(text.find("[10,1,128]"), 10, "[10,4,128]");
