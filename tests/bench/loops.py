@@ -111,7 +111,9 @@ def tensor_array_graph(limit):
     handle = node("handle", "Enter", ["array"], attr("T", scalar_field(6, 20)), attr("frame_name", field(2, "loop")), attr("is_constant", scalar_field(5, 1)))
     array = node("array", "TensorArrayV3", ["size"], element, attr("element_shape", field(7, b"")))
     loop = while_v1("loop", ["zero", "array:1"], limit, body, ["int32", "float"])
-    return graph(constant("zero", 0), constant("size", limit), array, handle, *loop, node("y", "TensorArraySizeV3", ["array", "loop/exit1"]))
+    # What is written must be read, else nobody need write it.
+    last = node("y", "TensorArrayReadV3", ["array", "last", "loop/exit1"], element)
+    return graph(constant("zero", 0), constant("size", limit), constant("last", limit - 1), array, handle, *loop, last)
 
 
 def function(name, output_type, nodes, returned):
@@ -283,7 +285,7 @@ def tf_functions(sizes):
 
     def tensor_array():
         body = lambda i, a: [i + 1, a.write(i, 1.0)]  # noqa: E731
-        return tf.while_loop(lambda i, _: i < sizes.tenth, body, [tf.constant(0), tf.TensorArray(tf.float32, sizes.tenth)])[1].size()
+        return tf.while_loop(lambda i, _: i < sizes.tenth, body, [tf.constant(0), tf.TensorArray(tf.float32, sizes.tenth)])[1].read(sizes.tenth - 1)
 
     bodies = {"counter": lambda: sums(sizes.million, 1), "counter_v2": lambda: sums(sizes.million, 1), "nested": nested,
               "variables_100": lambda: sums(sizes.few, 100), "tensor_array": tensor_array}
