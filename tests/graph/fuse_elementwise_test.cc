@@ -153,7 +153,9 @@ TEST_F(FuseElementwiseTest, GroupsHaveAGreatestSize) {
   for (int i = 2; i < 12; ++i) absl::StrAppend(&text, "s", i, " = Add(s", i - 1, ", p", i, ") [T=float32]\n");
   Run(text, {"s11"});
   for (const Node& node : result_.graph.nodes()) {
-    if (!node.removed && node.is("_FusedElementwise")) EXPECT_LE(node.num_data_inputs, 8);
+    if (!node.removed && node.is("_FusedElementwise")) {
+      EXPECT_LE(node.num_data_inputs, 8);
+    }
   }
 }
 

@@ -134,7 +134,9 @@ TEST_F(LowerFunctions, SideEffectsThatNoResultNeeds) {
     const std::string text = IntPlaceholder("x") + p + c.call + NodeText("y", "Neg", {"c"}, kInt) + NodeText("after", "NoOp", {"^c"}) +
                              Library({Asserting(c.is_control_result)});
     EXPECT_EQ(Count(Lower(text, {"y"}), "Assert") > 0, c.runs) << c.call;
-    if (c.is_control_result) EXPECT_GT(Count(Lower(text, {}, {"after"}), "Assert"), 0) << c.call;
+    if (c.is_control_result) {
+      EXPECT_GT(Count(Lower(text, {}, {"after"}), "Assert"), 0) << c.call;
+    }
   }
 }
 

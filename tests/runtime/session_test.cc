@@ -211,7 +211,9 @@ TEST(Session, ATraceHasEveryNodeAndCloses) {
     for (const TraceDeviceTotals& t : trace.DeviceTotals()) EXPECT_EQ(t.busy_nanos + t.gap_nanos, trace.step_nanos);
     for (const TraceEvent& e : trace.events) {
       EXPECT_LE(e.start_nanos, e.end_nanos);
-      if (e.last_arriver >= 0) EXPECT_LT(e.last_arriver, static_cast<int32_t>(trace.tables->nodes.size()));
+      if (e.last_arriver >= 0) {
+        EXPECT_LT(e.last_arriver, static_cast<int32_t>(trace.tables->nodes.size()));
+      }
     }
   }
 }
