@@ -12,6 +12,7 @@
 #include "thalweg/graph/cost.h"
 #include "thalweg/graph/internal_nodes.h"
 #include "thalweg/graph/lowering/lower_functions.h"
+#include "thalweg/graph/provenance.h"
 #include "thalweg/runtime/completion_check.h"
 #include "thalweg/runtime/function_plans.h"
 #include "thalweg/runtime/node_lists.h"
@@ -970,10 +971,7 @@ std::shared_ptr<const TraceTables> Plan::trace_tables() const {
       out.name = std::string(node.name);
       out.op = std::string(node.op);
       out.device = node.device;
-      if (node.origin != kNoNode) out.originals.push_back(std::string(loaded->node(node.origin).name));
-      if (node.also) {
-        for (NodeId other : *node.also) out.originals.push_back(std::string(loaded->node(other).name));
-      }
+      out.originals = OriginalNames(node, *loaded);
       if (node.inserted_by != nullptr) out.inserted_by = node.inserted_by;
       out.loop = LoopName(compiled->control_flow.frames, compiled->control_flow.frame_of[graph_ids[n]]);
       out.closes_loop = node.schema->role == OpRole::kNextIteration;

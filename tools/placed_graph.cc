@@ -5,6 +5,7 @@
 
 #include "absl/status/status.h"
 #include "thalweg/devices/device.h"
+#include "thalweg/graph/provenance.h"
 #include "thalweg/ops/register_all.h"
 #include "thalweg/proto/status_macros.h"
 #include "thalweg/runtime/kernel_services.h"
@@ -77,6 +78,7 @@ absl::StatusOr<PlacedGraph> PlaceView(const GraphView& view, const SessionOption
   THALWEG_ASSIGN_OR_RETURN(request.placement.stateful_assignments,
                            PlaceState(view.graph(), placed.devices, *kernels, request.placement));
   THALWEG_ASSIGN_OR_RETURN(placed.compiled, CompileGraph(view.graph(), request));
+  for (const Node& node : placed.compiled.graph.nodes()) placed.originals.push_back(OriginalNames(node, view.graph()));
   return placed;
 }
 

@@ -16,6 +16,7 @@ struct PlacedGraph {
   std::vector<std::string> fetches;
   int64_t loaded_nodes = 0;
   CompiledGraph compiled;
+  std::vector<std::vector<std::string>> originals;  // by node of `compiled`: the nodes of the file that it stands for
 
   const DecisionRecord& record(const Node& node) const {
     return compiled.placement.records[&node - compiled.graph.nodes().data()];

@@ -534,6 +534,15 @@ class PlaceTest(CliTest):
         self.assertRegex(out, r"CPU:1 +chosen")
         self.fails(1, "NOT_FOUND", "place", "g.pb", "--explain", "zzz")
 
+    def test_explain_of_a_node_that_became_part_of_another(self):
+        floats = type_attr("T", "float")
+        self.write("g.pb", graph(placeholder("x", "float", [4]), node("e", "Exp", ["x"], floats), node("t", "Tanh", ["e"], floats), node("y", "Neg", ["t"], floats)))
+        out = self.ok("place", "g.pb", "-f", "y", "--explain", "e").out
+        self.assertIn("'e' is part of 't', _FusedElementwise", out)
+        self.assertRegex(out, r"CPU:0 +chosen")
+        nodes = {entry["node"]: entry for entry in self.ok("place", "g.pb", "-f", "y", "--json").json["nodes"]}
+        self.assertEqual(nodes["t"]["stands_for"], ["t", "e"])
+
 
 class BenchTest(CliTest):
     def test_json(self):

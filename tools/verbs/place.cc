@@ -206,12 +206,21 @@ int Explain(const PlacedGraph& placed, const std::string& pattern, const std::st
                          kExitUsage, "thalweg help names"});
   }
   const Graph& graph = placed.compiled.graph;
+  const auto is_asked = [&](absl::string_view name) {
+    return name == pattern || RE2::FullMatch(re2::StringPiece(name.data(), name.size()), re);
+  };
   size_t matched = 0;
   for (NodeId id = 0; id < graph.num_nodes(); ++id) {
-    const absl::string_view name = graph.node(id).name;
-    if (name != pattern && !RE2::FullMatch(re2::StringPiece(name.data(), name.size()), re)) continue;
-    if (all || matched < kRowsShown)
+    const Node& node = graph.node(id);
+    // A node that passes have made part of another one is where that one is.
+    const std::vector<std::string>& originals = placed.originals[id];
+    const auto part = std::find_if(originals.begin(), originals.end(), is_asked);
+    const bool is_part = !is_asked(node.name) && part != originals.end();
+    if (!is_asked(node.name) && !is_part) continue;
+    if (all || matched < kRowsShown) {
+      if (is_part) console.Print(absl::StrCat("'", *part, "' is part of '", node.name, "', ", node.op, "\n"));
       console.Print(ExplainPlacement(graph, placed.compiled.placement, placed.devices, id));
+    }
     ++matched;
   }
   if (!all && matched > kRowsShown) console.Print(absl::StrCat(matched - kRowsShown, " more nodes (--all)\n"));
@@ -236,6 +245,7 @@ OrderedJson NodeJson(const PlacedGraph& placed, NodeId id) {
     json["outputs"].push_back(
         {{"dtype", DTypeName(node.output_types[port])}, {"shape", placed.compiled.shapes.output(id, port).ToString()}});
   }
+  json["stands_for"] = placed.originals[id];
   json["requested"] = std::string(node.requested_device);
   json["assigned"] = DeviceName(placed, node.device);
   json["rule"] = placed.compiled.placement.records[id].rule;
