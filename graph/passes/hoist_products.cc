@@ -372,13 +372,16 @@ class Hoister {
   // Rows [first, second) of the matrix, for each pair.
   absl::StatusOr<NodeId> AddMatrix(const Hoist& hoist, std::vector<std::pair<int64_t, int64_t>> parts, absl::string_view role) {
     const int64_t columns = hoist.matrix_columns();
-    std::vector<float> whole(hoist.matrix->shape.num_elements());
-    hoist.matrix->CopyTo(whole.data());
-    auto owner = std::make_shared<std::vector<float>>();
-    for (const auto& [begin, end] : parts) owner->insert(owner->end(), whole.begin() + begin * columns, whole.begin() + end * columns);
+    int64_t rows = 0;
+    for (const auto& [begin, end] : parts) rows += end - begin;
     auto literal = std::make_shared<TensorLiteral>();
     literal->dtype = DType::kFloat32;
-    THALWEG_ASSIGN_OR_RETURN(literal->shape, Shape::Make({static_cast<int64_t>(owner->size()) / columns, columns}));
+    THALWEG_ASSIGN_OR_RETURN(literal->shape, Shape::Make({rows, columns}));
+    auto owner = std::make_shared<std::vector<float>>(rows * columns);
+    std::vector<float> whole(hoist.matrix->shape.num_elements());
+    hoist.matrix->CopyTo(whole.data());
+    auto to = owner->begin();
+    for (const auto& [begin, end] : parts) to = std::copy(whole.begin() + begin * columns, whole.begin() + end * columns, to);
     literal->content = absl::string_view(reinterpret_cast<const char*>(owner->data()), owner->size() * sizeof(float));
     literal->owner = std::move(owner);
     return AddConst(hoist, std::move(literal), role);

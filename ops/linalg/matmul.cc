@@ -76,6 +76,21 @@ bool Prepare(const KernelInit& init, Transposes transposes, int64_t open_rows) {
   return rows == 1;
 }
 
+// A copy of the constant input `operand` that begins with a cache line, if its tensor does not, as those that lie in a file do not:
+// products of 100 rows read such matrices a fifth faster. Without a value if there is nothing to copy, or no memory for it.
+Tensor AlignedConstant(const KernelInit& init, size_t operand) {
+  constexpr uintptr_t kCacheLine = 64;
+  const TensorLiteralPtr literal = init.constant_input(operand);
+  Device& device = *init.node().device;
+  if (literal == nullptr || literal->dtype != DType::kFloat32 || device.memory() != MemoryKind::kHost) return Tensor();
+  const absl::StatusOr<Tensor> plain = Tensor::FromLiteral(literal, device.allocator());
+  if (!plain.ok() || reinterpret_cast<uintptr_t>(plain->raw()) % kCacheLine == 0) return Tensor();
+  absl::StatusOr<Tensor> aligned = Tensor::Allocate(literal->dtype, literal->shape, device.allocator(), init.node().id);
+  if (!aligned.ok()) return Tensor();
+  literal->CopyTo(aligned->mutable_raw());
+  return *std::move(aligned);
+}
+
 // T is the computing type.
 template <typename T, bool kFused>
 class MatMulKernel final : public Kernel {
@@ -90,13 +105,14 @@ class MatMulKernel final : public Kernel {
     const bool single_rows = Prepare<T>(init, kernel->transposes_, /*open_rows=*/1);
     if constexpr (std::is_same_v<T, float>) {
       if (single_rows && !kernel->transposes_.b) kernel->packed_ = PackedMatrix::Make(init, 1);
+      if (kernel->packed_ == nullptr) kernel->constant_ = AlignedConstant(init, 1);
     }
     return std::unique_ptr<Kernel>(std::move(kernel));
   }
 
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& a = ctx.input(0);
-    const Tensor& b = ctx.input(1);
+    const Tensor& b = constant_.initialized() ? constant_ : ctx.input(1);
     if (a.rank() != 2 || b.rank() != 2) {
       return absl::InvalidArgumentError(absl::StrCat("both operands must be matrices but have the shapes ",
                                                      a.shape().ToString(), " and ", b.shape().ToString()));
@@ -159,6 +175,7 @@ class MatMulKernel final : public Kernel {
   Transposes transposes_;
   FusedOps fused_;
   std::unique_ptr<PackedMatrix> packed_;  // the right operand, if it is constant and packing it pays; for single rows
+  Tensor constant_;                       // the right operand, if it is constant and its own tensor begins somewhere
 };
 
 // Which matrix of an operand belongs to each matrix of the output; the operand's batch dimensions may be broadcast.

@@ -63,6 +63,26 @@ TEST(MatMul, ASingleRowTimesAConstantMatrix) {
   }
 }
 
+// As a matrix in a file, which begins anywhere.
+TEST(MatMul, ConstantOperandsThatAreNotAligned) {
+  constexpr int64_t kRows = 50, kColumns = 33;
+  std::vector<float> matrix((kRows + 1) * kColumns), left(3 * kRows), expected(3 * kColumns);
+  for (size_t i = 0; i < matrix.size(); ++i) matrix[i] = static_cast<float>(static_cast<int>(i % 11) - 5);
+  for (size_t i = 0; i < left.size(); ++i) left[i] = static_cast<float>(static_cast<int>(i % 7) - 3);
+  for (int64_t i = 0; i < 3; ++i) {
+    for (int64_t k = 0; k < kRows; ++k) {
+      for (int64_t j = 0; j < kColumns; ++j) expected[i * kColumns + j] += left[i * kRows + k] * matrix[(k + 1) * kColumns + j];
+    }
+  }
+  const Tensor misaligned = MakeTensor(matrix, {kRows + 1, kColumns}).Rows(1, kRows + 1);
+  ASSERT_NE(reinterpret_cast<uintptr_t>(misaligned.raw()) % 64, 0u);
+  OpRunner op("MatMul");
+  op.Input(MakeTensor(left, {3, kRows})).ConstantInput(misaligned);
+  const absl::StatusOr<Tensor> out = op.RunOne();
+  ASSERT_TRUE(out.ok()) << out.status();
+  EXPECT_EQ(Values<float>(*out), expected);
+}
+
 TEST(MatMul, EmptyOperands) {
   OpRunner inner("MatMul"), rows("MatMul");
   EXPECT_EQ(Values<float>(*inner.Input(MakeTensor<float>({}, {2, 0})).Input(MakeTensor<float>({}, {0, 3})).RunOne()),
