@@ -20,8 +20,18 @@ constexpr size_t kMaxListedInMessage = 8;
 // The keys of the iterations of one call.
 constexpr int kIterationKeyBits = 40;
 
-absl::Status HasNoValue() {
-  return absl::FailedPreconditionError("a variable was read before it was initialised; run its initialiser first");
+absl::Status HasNoValue(absl::string_view variable) {
+  return absl::FailedPreconditionError(absl::StrCat("the variable at '", variable, "' was read before it was initialised; run its initialiser first"));
+}
+
+// The output that arrives at this slot of the node's inputs.
+std::string NameOfInput(const Plan& plan, const PlanNode& node, uint32_t slot) {
+  const Node& of_graph = plan.compiled->graph.node(plan.graph_ids[&node - plan.nodes.data()]);
+  const uint32_t* slots = plan.input_slots.data() + node.first_input;
+  for (int32_t i = 0; i < of_graph.num_data_inputs; ++i) {
+    if (slots[i] == slot) return plan.compiled->graph.EndpointName(of_graph.inputs[i]);
+  }
+  return "";
 }
 
 // What a thread that asks another one what waits gives it to answer, in which it looks at thousands of nodes if it runs any.
@@ -360,7 +370,7 @@ absl::Status RunNode(StepState& step, const PlanNode& node, Value* values, const
       if (in.ref != nullptr) {
         std::lock_guard<std::mutex> lock(in.ref->mutex);
         out = in.ref->tensor;
-        if (!out.initialized()) return HasNoValue();
+        if (!out.initialized()) return HasNoValue(plan.fetch_names[node.aux]);
       } else {
         out = last_use[0] ? std::move(in.tensor) : in.tensor;
       }
@@ -397,7 +407,7 @@ absl::Status ReadReferences(const Plan& plan, const PlanNode& node, Value* value
       read.tensor = ref->tensor;
     }
     if (!read.tensor.initialized() && !node.info->schema->allows_uninitialized_input) {
-      return HasNoValue();
+      return HasNoValue(NameOfInput(plan, node, d.tensor_slot));
     }
   }
   return absl::OkStatus();

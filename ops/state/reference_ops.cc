@@ -76,6 +76,9 @@ class AssignKernel : public Kernel {
     THALWEG_ASSIGN_OR_RETURN(const VariableInput variable, FindVariableInput(ctx, 0));
     VariableStorage& storage = *variable.storage;
     THALWEG_RETURN_IF_ERROR(CheckVariableDType(storage, ctx.input_dtype(1)));
+    if (!ctx.input(1).initialized()) {
+      return absl::FailedPreconditionError(absl::StrCat("what is assigned to '", storage.name, "' comes from a variable that has no value yet: run its initialiser first"));
+    }
     Tensor value = ctx.TakeInput(1);  // after the lock, the old value if that was replaced
     {
       std::lock_guard<std::mutex> lock(storage.mutex);

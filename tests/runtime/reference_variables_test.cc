@@ -57,6 +57,23 @@ TEST_F(ReferenceVariables, A71UninitialisedReadsAreFailedPrecondition) {
   EXPECT_FALSE((*ready)[0].flat<bool>()[0]);
 }
 
+TEST(ReferenceVariablesWithoutValue, A71TheMessageNamesTheVariable) {
+  constexpr char kVariable[] = R"( op: "VariableV2" attr { key: "dtype" value { type: DT_FLOAT } }
+      attr { key: "shape" value { shape { dim { size: 2 } } } } }
+)";
+  constexpr char kFloat[] = R"( attr { key: "T" value { type: DT_FLOAT } } )";
+  absl::StatusOr<std::unique_ptr<Session>> session = Session::FromMemory(
+      absl::StrCat("node { name: 'v'", kVariable, "node { name: 'w'", kVariable, "node { name: 'reader' op: 'Neg' input: 'v'", kFloat, "}\n",
+                   "node { name: 'assign' op: 'Assign' input: 'w' input: 'v'", kFloat, "}\n",
+                   "node { name: 'unchecked' op: 'Assign' input: 'w' input: 'v'", kFloat, "attr { key: 'validate_shape' value { b: false } } }\n"), {});
+  ASSERT_TRUE(session.ok()) << session.status();
+  for (const auto& [fetch, words] : {std::pair{"v", "'v"}, {"reader", "'v:0'"}, {"assign", "assigned to 'w'"}, {"unchecked", "assigned to 'w'"}}) {
+    const absl::Status status = (*session)->Run({}, {fetch}).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
+    EXPECT_NE(status.message().find(words), std::string::npos) << status;
+  }
+}
+
 // The value is sent to another device; the message names the node that wants it, not only the transfer.
 TEST(ReferenceVariablesAcrossDevices, A71TheMessageNamesTheReader) {
   SessionOptions options;
