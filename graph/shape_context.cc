@@ -42,7 +42,10 @@ absl::StatusOr<PartialShape> ShapeContext::input_as_shape(int i) const {
         return absl::InvalidArgumentError(
             absl::StrCat("input ", i, " has the dimension ", d, "; dimensions must be >= -1"));
     }
-    return PartialShape::Make(*ints);
+    absl::StatusOr<PartialShape> shape = PartialShape::Make(*ints);
+    // What has more elements than can be is for the kernel to refuse (L21).
+    if (!shape.ok() && ints->size() <= kMaxRank) return PartialShape::UnknownOfRank(static_cast<int>(ints->size()));
+    return shape;
   }
   if (values_[i]) return PartialShape::OfDims(*values_[i]);
   if (input(i).has_rank() && input(i).rank() == 1 && IsKnownDim(input(i).dim(0)) && input(i).dim(0) <= kMaxRank) {

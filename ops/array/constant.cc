@@ -80,6 +80,7 @@ absl::Status ConstShape(ShapeContext& c) {
 }
 
 absl::Status FillShape(ShapeContext& c) {
+  THALWEG_RETURN_IF_ERROR(c.RequireRank(0, 1));  // the kernel takes a scalar too, if nobody knew that it is one (L21)
   THALWEG_RETURN_IF_ERROR(c.RequireScalar(1));
   if (const std::optional<std::vector<int64_t>> dims = c.input_ints(0)) {
     for (const int64_t d : *dims) {

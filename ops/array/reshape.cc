@@ -157,10 +157,10 @@ absl::Status InferOpenDim(const PartialShape& in, PartialShape* out) {
 absl::Status ReshapeShape(ShapeContext& c) {
   THALWEG_RETURN_IF_ERROR(c.RequireRank(1, 1));  // the kernel takes a scalar too, if nobody knew that it is one (L21)
   if (const std::optional<std::vector<int64_t>> dims = c.input_ints(1)) {
-    // With a zero among the dimensions the rule of the kernel needs the whole input shape. Two dimensions left open are
-    // the kernel's to refuse.
+    // With a zero among the dimensions the rule of the kernel needs the whole input shape. Two dimensions left open, and
+    // more elements than can be, are the kernel's to refuse.
     const absl::StatusOr<Shape> input = c.input(0).ToShape();
-    if (input.ok() && std::count(dims->begin(), dims->end(), -1) <= 1) {
+    if (input.ok() && std::count(dims->begin(), dims->end(), -1) <= 1 && PartialShape::Make(*dims).ok()) {
       THALWEG_ASSIGN_OR_RETURN(Shape shape, ReshapedShape(*input, Dims(dims->begin(), dims->end())));
       c.set_output(0, PartialShape::Known(shape));
       return absl::OkStatus();

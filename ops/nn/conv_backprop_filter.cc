@@ -112,10 +112,9 @@ class ConvBackpropFilterKernel final : public Kernel {
 };
 
 absl::Status BackpropFilterShape(ShapeContext& c) {
-  // Strides and padding do not matter to the shape, so what is wrong with them is for the kernel to say.
+  // The gradient, strides and padding do not matter to the shape, so what is wrong with them is for the kernel to say.
   THALWEG_RETURN_IF_ERROR(c.RequireRank(0, 4));
   THALWEG_RETURN_IF_ERROR(c.RequireRank(1, 1));
-  THALWEG_RETURN_IF_ERROR(c.RequireRank(2, 4));
   THALWEG_ASSIGN_OR_RETURN(PartialShape filter, c.input_as_shape(1));
   if (!filter.has_rank()) filter = PartialShape::UnknownOfRank(4);
   c.set_output(0, std::move(filter));

@@ -39,12 +39,9 @@ absl::StatusOr<Channels> FitChannels(ConvKind kind, int64_t in, int64_t filter_i
   return Channels{filter_out, groups};
 }
 
-absl::Status CheckFilterWindow(ConvKind kind, const WindowAttrs& window, const Shape& filter) {
-  for (int i = 0; i < window.spatial; ++i) {
-    if (filter.dim(i) > 0 || kind == ConvKind::kDepthwise) continue;
-    return absl::InvalidArgumentError(absl::StrCat("the filter must not be empty but has shape ", filter.ToString()));
-  }
-  return absl::OkStatus();
+absl::Status CheckFilter(ConvKind kind, const Shape& filter) {
+  if (filter.num_elements() > 0 || kind == ConvKind::kDepthwise) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("the filter must not be empty but has shape ", filter.ToString()));
 }
 
 absl::Status CheckRanks(const WindowAttrs& window, int input_rank, int filter_rank, absl::string_view shapes) {
@@ -98,7 +95,7 @@ absl::StatusOr<ConvGeometry> FitConvolution(const WindowAttrs& window, ConvKind 
                                             const Shape& filter) {
   THALWEG_RETURN_IF_ERROR(
       CheckRanks(window, input.rank(), filter.rank(), absl::StrCat(input.ToString(), " and ", filter.ToString())));
-  THALWEG_RETURN_IF_ERROR(CheckFilterWindow(kind, window, filter));
+  THALWEG_RETURN_IF_ERROR(CheckFilter(kind, filter));
   THALWEG_ASSIGN_OR_RETURN(const Channels channels,
                            FitChannels(kind, input.dim(window.channel_dim()), filter.dim(window.spatial),
                                        filter.dim(window.spatial + 1), filter.ToString()));

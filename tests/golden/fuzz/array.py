@@ -141,7 +141,9 @@ def slice_(rng, op):
     begin = [int(rng.integers(0, d + 1)) for d in x.shape]
     size = [-1 if chance(rng, 4) else int(rng.integers(0, d - b + 1)) for d, b in zip(x.shape, begin)]
     index = pick(rng, [np.int32, np.int64])
-    return Node(op, [x, spoil(rng, ints(rng, begin, index)), spoil(rng, ints(rng, size, index))])
+    # The sum of begin and size overflows in TensorFlow.
+    sizes = np.minimum(spoil(rng, ints(rng, size, index)), np.iinfo(index).max // 2)
+    return Node(op, [x, spoil(rng, ints(rng, begin, index)), sizes])
 
 
 @generator("StridedSlice")

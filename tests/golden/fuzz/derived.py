@@ -115,7 +115,8 @@ def roll(rng, op):
     shifts = rng.integers(-9, 10, len(axes))
     if len(axes) == 1 and chance(rng, 2):
         return Node(op, [x, ints(rng, shifts[0]), ints(rng, axes[0])])
-    return Node(op, [x, spoil(rng, ints(rng, shifts)), spoil(rng, ints(rng, axes))])
+    # TensorFlow cuts axes of 64 bits to 32.
+    return Node(op, [x, spoil(rng, ints(rng, shifts)), spoil(rng, ints(rng, axes, np.int32))])
 
 
 @generator("ListDiff")
@@ -229,9 +230,9 @@ def sparse_cross_entropy(rng, op):
 @generator("Conv2DBackpropFilter")
 def conv2d_backprop_filter(rng, op):
     dtype, attrs = pick(rng, FLOATS), explicit(rng, window_attrs(rng))
-    batch, height, width, channels, out_channels = size(rng, 2), size(rng), size(rng), size(rng, 3), size(rng, 3)
     # Where no window fits, TensorFlow hands out memory that it has not written.
-    kh, kw = (int(k) for k in rng.integers(1, 1 + np.minimum([3, 3], np.maximum([height, width], 1))))
+    batch, height, width, channels, out_channels = size(rng, 2), max(size(rng), 1), max(size(rng), 1), size(rng, 3), size(rng, 3)
+    kh, kw = (int(k) for k in rng.integers(1, 1 + np.minimum([3, 3], [height, width])))
     pads = attrs.get("explicit_paddings", [0] * 8)
     strides = attrs["strides"] if len(attrs["strides"]) == 4 and min(attrs["strides"]) > 0 else [1] * 4
     oh = out_size(height, kh, strides[1], attrs["padding"], pads[2:4]) + (1 if chance(rng, 20) else 0)
