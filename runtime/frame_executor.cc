@@ -172,7 +172,7 @@ class FrameExecution {
     const int32_t arrived = Counter::Index(iteration.counters[frames_.nodes[n].local].load(std::memory_order_acquire));
     const uint32_t input = node.first_input + arrived;
     HandOn(values, plan_.input_slots[input], plan_.sole_use[input], node.first_output);
-    if (iteration.readers[node.first_output + 1] > 0) values[node.first_output + 1].tensor = plan_.merge_indices[arrived];
+    if (iteration.readers[node.first_output + 1] != 0) values[node.first_output + 1].tensor = plan_.merge_indices[arrived];
     return absl::OkStatus();
   }
 

@@ -132,17 +132,17 @@ def importable(graph_def):
         return False
 
 
-def ask_thalweg(binary, folder, graph_def, steps):
-    """The parsed answer and the fetched arrays. A step is (feeds, fetches)."""
+def ask_thalweg(binary, folder, graph_def, steps, flags=()):
+    """The parsed answer and the fetched arrays. A step is (feeds, fetches); names without a port are targets."""
     (folder / "graph.pb").write_bytes(graph_def.SerializeToString(deterministic=True))
     script = []
     for i, (feeds, fetches) in enumerate(steps):
         np.savez(folder / f"in{i}.npz", **{k: oracle.plain(v) for k, v in feeds.items()})
-        what = {"fetches": fetches} if fetches[0].count(":") else {"targets": fetches}
+        what = {"fetches": [f for f in fetches if ":" in f], "targets": [f for f in fetches if ":" not in f]}
         script.append({**what, **({"inputs": f"in{i}.npz"} if feeds else {})})
     (folder / "steps.json").write_text(json.dumps({"format": "thalweg.script/1", "steps": script}))
     done = subprocess.run(
-        [binary, "run", "graph.pb", "--script", "steps.json", "-o", "out.npz", "--json"],
+        [binary, "run", "graph.pb", "--script", "steps.json", "-o", "out.npz", "--json", *flags],
         cwd=folder,
         capture_output=True,
         text=True,

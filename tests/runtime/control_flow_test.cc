@@ -166,6 +166,23 @@ TEST_P(ControlFlow, MergeIgnoresDeadControls) {
   EXPECT_EQ((*result)[1].flat<int32_t>()[0], 0);
 }
 
+// A30: the index of one Merge, read by another Merge and by a node that runs later.
+TEST_P(ControlFlow, MergeReadsTheIndexOfAnother) {
+  GraphWriter g;
+  g.Placeholder("x");
+  g.Placeholder("p", "DT_BOOL");
+  g.Switch("x", "p", "DT_INT64", "s");
+  g.Merge({"s:0", "s:1"}, "m");
+  g.Node("Merge", {"m:1"}, GraphWriter::Type("T", "DT_INT32") + GraphWriter::Int("N", 1), "of_index");
+  g.Node("Identity", {"m:1", "^of_index"}, GraphWriter::Type("T", "DT_INT32"), "later");
+  auto session = Open(g);
+  for (const bool p : {false, true}) {
+    absl::StatusOr<std::vector<Tensor>> result = session->Run({{"x", Number(7)}, {"p", *Tensor::Scalar<bool>(p)}}, {"of_index", "later"});
+    ASSERT_TRUE(result.ok()) << result.status();
+    for (const Tensor& index : *result) EXPECT_EQ(index.flat<int32_t>()[0], p ? 1 : 0);
+  }
+}
+
 // A28, I1: a loop in a branch that is not taken dies, also where its Merge has a control input.
 TEST_P(ControlFlow, LoopInUntakenBranchDies) {
   GraphWriter g;
