@@ -111,7 +111,8 @@ absl::StatusOr<Tensor> SumOfTensors(KernelContext& ctx, const Tensor& a, const T
   if (add == nullptr) {
     return absl::InvalidArgumentError(absl::StrCat("values of type ", DTypeName(a.dtype()), " cannot be added up"));
   }
-  THALWEG_ASSIGN_OR_RETURN(Tensor sum, ctx.AllocateTemp(a.dtype(), a.shape()));
+  // What lists and arrays hold is in host memory, whatever device their sums are made for.
+  THALWEG_ASSIGN_OR_RETURN(Tensor sum, Tensor::Allocate(a.dtype(), a.shape(), ctx.host_allocator(), ctx.node().id));
   const int64_t size = static_cast<int64_t>(DTypeSize(a.dtype()));
   const char* x = static_cast<const char*>(a.raw());
   const char* y = static_cast<const char*>(b.raw());

@@ -22,7 +22,7 @@ using CombineLoop = absl::Status (*)(const void* a, const void* b, int64_t b_str
 // Null if the op does not exist for the type: bool, strings and handles have none, complex numbers no minimum and maximum.
 CombineLoop FindCombineLoop(CombineOp op, DType dtype);
 
-// The sum of two tensors of one dtype and shape, in a new buffer. InvalidArgument if the type has no addition.
+// The sum of two tensors in host memory, of one dtype and shape, in a new buffer there. InvalidArgument if the type has no addition.
 absl::StatusOr<Tensor> SumOfTensors(KernelContext& ctx, const Tensor& a, const Tensor& b);
 
 // All plain number types that TensorFlow updates in place (not bool, not quantized).

@@ -69,7 +69,9 @@ def compare(way, answer, arrays, steps, answers):
     for i, ((_, wanted), expected) in enumerate(zip(steps, answers)):
         status, message = answer["steps"][i].get("status"), answer["steps"][i].get("message", "")
         if isinstance(expected, str):
-            if status != expected:
+            # TensorFlow makes such graphs itself, of the gradient of a conditional in a loop, and says "Internal" to some of them.
+            no_loop = expected == "INTERNAL" and status == "INVALID_ARGUMENT" and "different frames" in message
+            if status != expected and not no_loop:
                 return f"{way}, step {i}, {wanted}: TensorFlow says {expected}, thalweg {status} {message}"
             continue
         if status != "OK":
