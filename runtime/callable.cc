@@ -196,7 +196,7 @@ absl::Status CompiledCallable::RunInto(absl::Span<const Tensor> feeds, std::vect
   recorder->Begin();
   auto memory = options.record_memory ? std::make_unique<MemoryRecorder>(*plan_) : nullptr;
   absl::Status status = RunRecorded(feeds, results, options, cancellation, recorder.get());
-  recorder->ToTrace(options.trace);
+  recorder->ToTrace(feeds, options.trace);
   options.trace->memory.clear();
   if (memory != nullptr) memory->ToTrace(options.trace);
   memory.reset();

@@ -120,12 +120,17 @@ struct Plan {
   std::vector<std::shared_ptr<Device>> devices;
   std::shared_ptr<FunctionPlans> functions;             // that nodes of this plan call; null in the plans of functions
 
-  // The names, costs and transfers that traces refer to; made when the first traced step asks. Thread-safe.
-  std::shared_ptr<const TraceTables> trace_tables() const;
+  // The names, costs and transfers that traces of a step with these feeds refer to; costs by the feeds' shapes, where the graph
+  // leaves those open. Made when a traced step asks, and kept for the next one with the same shapes. Thread-safe.
+  std::shared_ptr<const TraceTables> trace_tables(absl::Span<const Tensor> feeds) const;
 
  private:
-  mutable std::once_flag trace_tables_once_;
-  mutable std::shared_ptr<const TraceTables> trace_tables_;
+  std::shared_ptr<const TraceTables> MakeTraceTables(const InferredShapes& shapes) const;
+  InferredShapes ShapesFrom(absl::Span<const Tensor> feeds) const;
+
+  mutable std::mutex trace_tables_mutex_;
+  mutable std::shared_ptr<const TraceTables> trace_tables_;  // guarded, as is what follows
+  mutable std::vector<Shape> trace_feed_shapes_;             // that trace_tables_ was made for; none if the graph says all
 };
 
 // Keeps stateful kernels for the session's life, so that their state survives from step to step and is shared by all plans

@@ -55,13 +55,13 @@ bool IsKeptByFrame(const Node& node) {
   return HasRole(node, OpRole::kEnter) && node.node_attrs().GetOr<bool>("is_constant", false);
 }
 
-NodeCost CostOf(const CompiledGraph& compiled, NodeId id, const KernelNode& info) {
-  const Node& node = compiled.graph.node(id);
+NodeCost CostOf(const Graph& graph, const InferredShapes& shapes, NodeId id, const KernelNode& info) {
+  const Node& node = graph.node(id);
   const size_t num_inputs = static_cast<size_t>(node.num_data_inputs);
   if (node.schema->cost_fn == nullptr || info.input_types().size() != num_inputs) return NodeCost();
   std::vector<PartialShape> inputs, outputs;
-  for (Endpoint e : node.data_inputs()) inputs.push_back(compiled.shapes.output(e));
-  for (int i = 0; i < node.num_outputs(); ++i) outputs.push_back(compiled.shapes.output(id, i));
+  for (Endpoint e : node.data_inputs()) inputs.push_back(shapes.output(e));
+  for (int i = 0; i < node.num_outputs(); ++i) outputs.push_back(shapes.output(id, i));
   return node.schema->cost_fn(CostContext(node.node_attrs(), info.input_types(), inputs, info.output_types(), outputs));
 }
 
@@ -149,7 +149,7 @@ class PlanBuilder {
     } else {
       THALWEG_RETURN_IF_ERROR(SetKind(node, draft));
     }
-    draft.nanos = static_cast<float>(EstimatedNanos(CostOf(*in_.compiled, id, InfoOf(draft))));
+    draft.nanos = static_cast<float>(EstimatedNanos(CostOf(graph_, in_.compiled->shapes, id, InfoOf(draft))));
     drafts_.push_back(std::move(draft));
     return absl::OkStatus();
   }
@@ -962,35 +962,59 @@ bool IsControlFlow(OpRole role) {
 
 }  // namespace
 
-std::shared_ptr<const TraceTables> Plan::trace_tables() const {
-  std::call_once(trace_tables_once_, [this] {
-    auto tables = std::make_shared<TraceTables>();
-    for (size_t n = 0; n < nodes.size(); ++n) {
-      const Node& node = compiled->graph.node(graph_ids[n]);
-      TraceNode out;
-      out.name = std::string(node.name);
-      out.op = std::string(node.op);
-      out.device = node.device;
-      out.originals = OriginalNames(node, *loaded);
-      if (node.inserted_by != nullptr) out.inserted_by = node.inserted_by;
-      out.loop = LoopName(compiled->control_flow.frames, compiled->control_flow.frame_of[graph_ids[n]]);
-      out.closes_loop = node.schema->role == OpRole::kNextIteration;
-      out.control_flow = IsControlFlow(node.schema->role);
-      const NodeCost cost = CostOf(*compiled, graph_ids[n], *nodes[n].info);
-      out.flops = cost.flops;
-      out.bytes = cost.bytes_read + cost.bytes_written;
-      if (node.schema->role == OpRole::kSend || node.schema->role == OpRole::kRecv) {
-        out.transfer = node.node_attrs().GetOr<int32_t>("pair", -1);
-      }
-      tables->nodes.push_back(std::move(out));
-    }
-    for (const auto& device : devices) tables->devices.push_back(device->full_name());
-    for (const Transfer& t : compiled->transfers) {
-      tables->transfers.push_back({compiled->graph.EndpointName(t.source), t.source_device, t.destination_device, t.bytes, t.cause});
-    }
-    trace_tables_ = std::move(tables);
-  });
+std::shared_ptr<const TraceTables> Plan::trace_tables(absl::Span<const Tensor> feeds) const {
+  const bool is_open = feeds.size() == feed_shapes.size() &&
+                       std::any_of(feed_shapes.begin(), feed_shapes.end(), [](const PartialShape& s) { return !s.IsFullyKnown(); });
+  std::vector<Shape> given;
+  if (is_open) {
+    for (const Tensor& feed : feeds) given.push_back(feed.shape());
+  }
+  std::lock_guard<std::mutex> lock(trace_tables_mutex_);
+  if (trace_tables_ == nullptr || given != trace_feed_shapes_) {
+    trace_tables_ = is_open ? MakeTraceTables(ShapesFrom(feeds)) : MakeTraceTables(compiled->shapes);
+    trace_feed_shapes_ = std::move(given);
+  }
   return trace_tables_;
+}
+
+InferredShapes Plan::ShapesFrom(absl::Span<const Tensor> feeds) const {
+  ShapeInferenceOptions options;
+  const Graph& graph = compiled->graph;
+  for (NodeId id = 0; id < graph.num_nodes(); ++id) {
+    const Node& node = graph.node(id);
+    if (node.schema == nullptr || node.schema->role != OpRole::kArg) continue;
+    const auto index = static_cast<size_t>(node.node_attrs().GetOr<int64_t>("index", 0));
+    if (index < feeds.size()) options.overrides[Endpoint{id, 0}] = PartialShape::Known(feeds[index].shape());
+  }
+  return InferShapes(graph, options, nullptr);
+}
+
+std::shared_ptr<const TraceTables> Plan::MakeTraceTables(const InferredShapes& shapes) const {
+  auto tables = std::make_shared<TraceTables>();
+  for (size_t n = 0; n < nodes.size(); ++n) {
+    const Node& node = compiled->graph.node(graph_ids[n]);
+    TraceNode out;
+    out.name = std::string(node.name);
+    out.op = std::string(node.op);
+    out.device = node.device;
+    out.originals = OriginalNames(node, *loaded);
+    if (node.inserted_by != nullptr) out.inserted_by = node.inserted_by;
+    out.loop = LoopName(compiled->control_flow.frames, compiled->control_flow.frame_of[graph_ids[n]]);
+    out.closes_loop = node.schema->role == OpRole::kNextIteration;
+    out.control_flow = IsControlFlow(node.schema->role);
+    const NodeCost cost = CostOf(compiled->graph, shapes, graph_ids[n], *nodes[n].info);
+    out.flops = cost.flops;
+    out.bytes = cost.bytes_read + cost.bytes_written;
+    if (node.schema->role == OpRole::kSend || node.schema->role == OpRole::kRecv) {
+      out.transfer = node.node_attrs().GetOr<int32_t>("pair", -1);
+    }
+    tables->nodes.push_back(std::move(out));
+  }
+  for (const auto& device : devices) tables->devices.push_back(device->full_name());
+  for (const Transfer& t : compiled->transfers) {
+    tables->transfers.push_back({compiled->graph.EndpointName(t.source), t.source_device, t.destination_device, t.bytes, t.cause});
+  }
+  return tables;
 }
 
 absl::StatusOr<std::shared_ptr<Kernel>> StatefulKernels::GetOrCreate(const std::string& key, const KernelNode& info, const KernelDef& def) {

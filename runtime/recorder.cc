@@ -75,12 +75,12 @@ size_t Recorder::NumEvents() {
   return count;
 }
 
-void Recorder::ToTrace(Trace* trace) {
+void Recorder::ToTrace(absl::Span<const Tensor> feeds, Trace* trace) {
   const uint64_t end_ticks = Ticks();
   const auto so_far = std::chrono::nanoseconds(std::chrono::steady_clock::now() - begin_time_);
   const double nanos_per_tick = static_cast<double>(so_far.count()) / static_cast<double>(std::max<uint64_t>(1, end_ticks - begin_ticks_));
 
-  trace->tables = plan_.trace_tables();
+  trace->tables = plan_.trace_tables(feeds);
   trace->dropped_events = 0;
   trace->events.clear();
   trace->events.reserve(NumEvents());

@@ -65,8 +65,8 @@ class Recorder {
     else ++ring.dropped;
   }
 
-  // Fills `trace` but for the step's length, which the caller of the step measures.
-  void ToTrace(Trace* trace);
+  // Fills `trace` of a step with these feeds, but for the step's length, which the caller of the step measures.
+  void ToTrace(absl::Span<const Tensor> feeds, Trace* trace);
 
  private:
   void RecordForeign(const Event& event);

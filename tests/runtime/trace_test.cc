@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "thalweg/runtime/session.h"
+
 namespace thalweg {
 namespace {
 
@@ -38,6 +40,30 @@ TEST(Trace, ChromeJsonHasRowsFlowsAndProvenance) {
   EXPECT_NE(json.find("\"node\":\"b\\\"x\""), std::string::npos) << "names are escaped";
   EXPECT_NE(json.find("\"stands_for\":\"b1, b2\""), std::string::npos);
   EXPECT_NE(json.find("\"cause\":\"policy\""), std::string::npos);
+}
+
+// A batch that the graph leaves open counts with the size that was fed.
+TEST(Trace, CostsFollowTheShapesOfFeeds) {
+  constexpr char kProduct[] = R"(
+node { name: 'x' op: 'Placeholder' attr { key: 'dtype' value { type: DT_FLOAT } }
+       attr { key: 'shape' value { shape { dim { size: -1 } dim { size: 3 } } } } }
+node { name: 'w' op: 'Const' attr { key: 'dtype' value { type: DT_FLOAT } }
+       attr { key: 'value' value { tensor { dtype: DT_FLOAT tensor_shape { dim { size: 3 } dim { size: 5 } } float_val: 1 } } } }
+node { name: 'y' op: 'MatMul' input: 'x' input: 'w' attr { key: 'T' value { type: DT_FLOAT } } }
+versions { producer: 1395 }
+)";
+  absl::StatusOr<std::unique_ptr<Session>> session = Session::FromMemory(kProduct, {});
+  ASSERT_TRUE(session.ok()) << session.status();
+  for (const int64_t rows : {4, 8, 4}) {
+    Trace trace;
+    RunOptions options;
+    options.trace = &trace;
+    const Tensor x = *Tensor::Of<float>(std::vector<float>(rows * 3), Shape::Of({rows, 3}));
+    ASSERT_TRUE((*session)->Run({{"x", x}}, {"y"}, {}, options).ok());
+    double flops = 0;
+    for (const TraceNode& node : trace.tables->nodes) flops += node.flops;
+    EXPECT_EQ(flops, 2.0 * static_cast<double>(rows) * 3 * 5);
+  }
 }
 
 TEST(Trace, AnEmptyTraceHasNoTotals) {
