@@ -275,4 +275,10 @@ absl::Status ReductionShape(ShapeContext& c) {
   return absl::OkStatus();
 }
 
+KernelDef& AddReduction(OpLibrary& lib, absl::string_view op, KernelFactory factory) {
+  // A literal here makes GCC 12 warn of a copy out of bounds.
+  static const auto& axes = *new std::string("reduction_indices");
+  return lib.kernels.Add(op, "cpu", factory).HostMemory(axes);
+}
+
 }  // namespace thalweg

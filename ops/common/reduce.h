@@ -18,6 +18,7 @@
 #include "thalweg/graph/shape_context.h"
 #include "thalweg/ops/common/storage_convert.h"
 #include "thalweg/ops/kernel.h"
+#include "thalweg/ops/kernel_registry.h"
 #include "thalweg/proto/shape.h"
 
 namespace thalweg {
@@ -114,5 +115,8 @@ absl::StatusOr<std::unique_ptr<Kernel>> MakeReduce(const KernelInit& init) {
 
 // Shape function of reductions: input 0, axes in input 1, attribute keep_dims.
 absl::Status ReductionShape(ShapeContext& c);
+
+// Adds a CPU kernel of a reduction: its axes are read on the host.
+KernelDef& AddReduction(OpLibrary& lib, absl::string_view op, KernelFactory factory);
 
 }  // namespace thalweg

@@ -194,8 +194,7 @@ inline constexpr ReduceDef kDef = {.input_type = DTypeOf<T>::value,
 // Adds a CPU kernel of `op` for each storage type in Ts, constrained on attribute T.
 template <typename Op, typename... Ts>
 void RegisterReduction(OpLibrary& lib, absl::string_view op, TypeList<Ts...>) {
-  (lib.kernels.Add(op, "cpu", &MakeReduce<reduce_internal::kDef<Op, ComputingT<Ts>>>)
-       .template Type<Ts>("T").HostMemory("reduction_indices"), ...);
+  (AddReduction(lib, op, &MakeReduce<reduce_internal::kDef<Op, ComputingT<Ts>>>).template Type<Ts>("T"), ...);
 }
 
 }  // namespace thalweg

@@ -72,7 +72,7 @@ void RegisterBoolean(OpLibrary& lib, const std::string& op) {
   lib.schemas.Add(op + "(input: bool, reduction_indices: Tidx) -> output: bool",
                   "keep_dims: bool = false; Tidx: {int32, int64} = int32")
       .Shape(ReductionShape).Cost(ReductionCost);
-  lib.kernels.Add(op, "cpu", &MakeReduce<def>).HostMemory("reduction_indices");
+  AddReduction(lib, op, &MakeReduce<def>);
 }
 
 }  // namespace
