@@ -197,6 +197,7 @@ class Lowerer {
     const Node node = graph_.node(id);  // a copy: adding nodes moves those that are there
     origin_ = node.origin;
     device_ = std::string(node.requested_device);
+    if (site.whole) awaited_args_.insert(awaited_args_.end(), node.data_inputs().begin(), node.data_inputs().end());
     switch (form) {
       case Form::kNone:
         return;
@@ -792,7 +793,38 @@ class Lowerer {
       const Endpoint resolved = Resolve(done);
       if (Exists(resolved)) preserve.insert(resolved.node);
     }
+    KeepEffectsBehindArguments(&preserve);
     step_.preserve = std::move(preserve);
+  }
+
+  // What runs as one node waits for all its arguments: what changes something on the way to one runs, even if no body reads it.
+  void KeepEffectsBehindArguments(absl::flat_hash_set<NodeId>* preserve) const {
+    std::vector<bool> seen(graph_.num_nodes(), false);
+    std::vector<NodeId> work;
+    const auto see = [&](NodeId id) {
+      if (seen[id]) return;
+      seen[id] = true;
+      work.push_back(id);
+    };
+    const auto see_inputs = [&](NodeId id) {
+      for (const Endpoint input : graph_.node(id).inputs) see(input.node);
+    };
+    for (const NodeId id : *preserve) see(id);
+    while (!work.empty()) {
+      const NodeId id = work.back();
+      work.pop_back();
+      see_inputs(id);
+    }
+    for (const Endpoint arg : awaited_args_) {
+      const Endpoint resolved = Resolve(arg);
+      if (Exists(resolved)) see(resolved.node);
+    }
+    while (!work.empty()) {
+      const NodeId id = work.back();
+      work.pop_back();
+      if (graph_.node(id).stateful()) preserve->insert(id);
+      see_inputs(id);
+    }
   }
 
   PrunedGraph& step_;
@@ -809,6 +841,7 @@ class Lowerer {
   absl::flat_hash_set<std::string> frames_;
   std::vector<DType> types_;                                      // reused
   std::vector<Endpoint> must_run_;
+  std::vector<Endpoint> awaited_args_;  // of all that behaves as one node
   // Of the node that is being lowered.
   NodeId origin_ = kNoNode;
   std::string device_;

@@ -112,6 +112,45 @@ TEST_F(Functions, SideEffects) {
   }
 }
 
+// A node waits for all its inputs: what changes a variable on the way to one that no body reads happens all the same. A loop
+// that TensorFlow turns into Switch and Merge loses such variables.
+TEST_F(Functions, EffectsOnTheWayToArgumentsThatNobodyReads) {
+  const std::vector<std::string> types = {"DT_INT32", "DT_INT32"};
+  const std::string tin_tout = TypesAttr("Tin", types) + TypesAttr("Tout", types);
+  FunctionText pass;  // (x + 1, a)
+  pass.name = "P";
+  pass.args = {{"x", "DT_INT32"}, {"a", "DT_INT32"}};
+  pass.results = {{"r", "DT_INT32"}, {"s", "DT_INT32"}};
+  pass.nodes = IntConst("one", 1, "node_def") + BodyNode("add", "AddV2", {"x", "one:output:0"});
+  pass.rets = {{"r", "add:z:0"}, {"s", "a"}};
+  FunctionText below = pass;
+  below.name = "B";
+  below.results = {{"r", "DT_BOOL"}};
+  below.nodes = IntConst("three", 3, "node_def") + BodyNode("less", "Less", {"x", "three:output:0"});
+  below.rets = {{"r", "less:z:0"}};
+  FunctionText nested = pass;
+  nested.name = "N";
+  nested.nodes = NodeText("inner", "PartitionedCall", {"x", "a"}, tin_tout + FuncAttr("f", "P"), "node_def");
+  nested.rets = {{"r", "inner:output:0"}, {"s", "inner:output:1"}};
+  const std::string loop = TypesAttr("T", types) + FuncAttr("cond", "B") + FuncAttr("body", "P");
+  struct Case {
+    std::string call;
+    int changed;
+  };
+  for (const Case& c : std::vector<Case>{{NodeText("c", "PartitionedCall", {"x", "a"}, tin_tout + FuncAttr("f", "P")), 5},
+                                         {NodeText("c", "PartitionedCall", {"x", "a"}, tin_tout + FuncAttr("f", "N")), 5},
+                                         {NodeText("c", "P", {"x", "a"}), 5},
+                                         {NodeText("c", "StatelessWhile", {"x", "a"}, loop), 5},
+                                         {NodeText("c", "StatelessWhile", {"x", "a"}, loop + AttrText("_lower_using_switch_merge", "b: true")), 0}}) {
+    SCOPED_TRACE(c.call);
+    Load(IntPlaceholder("x") + Variables() + IntConst("five", 5) + NodeText("change", "AssignAddVariableOp", {"v", "five"}, kIntVariable) +
+         NodeText("a", "Identity", {"x", "^change"}, kInt) + c.call + NodeText("y", "Neg", {"c"}, kInt) + Library({pass, below, nested}));
+    ASSERT_TRUE(Target("init_v").ok());
+    ASSERT_TRUE(RunInt({{"x", Int(0)}}, "y").ok());
+    EXPECT_EQ(RunInt({}, "read_v").value_or(-1), c.changed);
+  }
+}
+
 // L5. Every level is a call of its own.
 TEST_F(Functions, Recursion) {
   FunctionText f{"factorial", {{"n", "DT_INT32"}}, {{"r", "DT_INT32"}}};
