@@ -18,28 +18,25 @@ struct LibraryFunction {
   static constexpr double kNanos = 12.0;
 };
 // Of floats, all that are not huge are turned back by a few products, many at a time.
-struct SinOp : LibraryFunction {
-  template <typename T> static T Apply(T x) { return std::sin(x); }
-  THALWEG_INLINE static float Apply(float x) { return vector_math::SineOfTurn<false>(x, vector_math::SplitTurn(x)); }
+template <bool kCosine>
+struct TurnOp : LibraryFunction {
+  static constexpr float kGreatest = kCosine ? vector_math::kGreatestCosineTurn : vector_math::kGreatestSineTurn;
+
+  template <typename T> static T Apply(T x) {
+    if constexpr (kCosine) return std::cos(x);
+    else return std::sin(x);
+  }
+  THALWEG_INLINE static float Apply(float x) { return vector_math::SineOfTurn<kCosine>(x, vector_math::SplitTurn(x)); }
   template <std::same_as<float> T> THALWEG_INLINE static bool IsRare(T x) {
-    return (std::fabs(x) >= vector_math::kGreatestSineTurn) & (std::fabs(x) < std::numeric_limits<T>::infinity());
+    return (std::fabs(x) >= kGreatest) & (std::fabs(x) < std::numeric_limits<T>::infinity());
   }
   template <std::same_as<float> T> static T ApplyRare(T x) {
-    return vector_math::SineOfTurn<false>(x, vector_math::SplitGreatTurn(x));
+    return vector_math::SineOfTurn<kCosine>(x, vector_math::SplitGreatTurn(x));
   }
-  template <std::same_as<float> T> static T ApplyRest(T x) { return std::sin(x); }
+  template <std::same_as<float> T> static T ApplyRest(T x) { return kCosine ? std::cos(x) : std::sin(x); }
 };
-struct CosOp : LibraryFunction {
-  template <typename T> static T Apply(T x) { return std::cos(x); }
-  THALWEG_INLINE static float Apply(float x) { return vector_math::SineOfTurn<true>(x, vector_math::SplitTurn(x)); }
-  template <std::same_as<float> T> THALWEG_INLINE static bool IsRare(T x) {
-    return (std::fabs(x) >= vector_math::kGreatestCosineTurn) & (std::fabs(x) < std::numeric_limits<T>::infinity());
-  }
-  template <std::same_as<float> T> static T ApplyRare(T x) {
-    return vector_math::SineOfTurn<true>(x, vector_math::SplitGreatTurn(x));
-  }
-  template <std::same_as<float> T> static T ApplyRest(T x) { return std::cos(x); }
-};
+using SinOp = TurnOp<false>;
+using CosOp = TurnOp<true>;
 struct TanOp : LibraryFunction {
   template <typename T> static T Apply(T x) { return std::tan(x); }
 };

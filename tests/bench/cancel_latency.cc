@@ -16,6 +16,7 @@
 
 #include "thalweg/runtime/session.h"
 #include "thalweg/tests/support/loop_kinds.h"
+#include "thalweg/tests/support/loop_session.h"
 
 namespace thalweg {
 namespace {
@@ -33,12 +34,7 @@ struct Latencies {
 };
 
 absl::StatusOr<Latencies> Measure(const testing::LoopKind& kind, const testing::LoopWay& way, int rounds) {
-  SessionOptions options;
-  options.threads = way.threads;
-  options.general_frames = way.general_frames;
-  options.devices = way.devices;
-  options.policy = way.policy;
-  absl::StatusOr<std::unique_ptr<Session>> session = Session::FromMemory(kind.graph, options);
+  absl::StatusOr<std::unique_ptr<Session>> session = Session::FromMemory(kind.graph, testing::OptionsFor(way));
   if (!session.ok()) return session.status();
   absl::StatusOr<std::shared_ptr<Callable>> callable = (*session)->MakeCallable({"x", "limit", "fail_at"}, {"out"});
   if (!callable.ok()) return callable.status();

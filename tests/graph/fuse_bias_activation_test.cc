@@ -4,11 +4,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "gtest/gtest.h"
-#include "thalweg/graph/check.h"
-#include "thalweg/graph/passes/pass_runner.h"
 #include "thalweg/ops/register_all.h"
 #include "thalweg/tests/support/fake_kernels.h"
 #include "thalweg/tests/support/graph_text.h"
+#include "thalweg/tests/support/pass_steps.h"
 
 namespace thalweg {
 namespace {
@@ -41,21 +40,13 @@ class FuseBiasActivationTest : public ::testing::Test {
     request.kernels = &kernels_;
     for (const std::string& name : fetches) request.fetches.push_back(*loaded.ParseEndpoint(absl::StrCat("read_", name)));
     for (const std::string& name : fetched_directly) request.fetches.push_back(*loaded.ParseEndpoint(name));
-    std::vector<PassReport> reports;
     const Pass pass[] = {{"fuse_bias_activation", FuseBiasActivation}};
-    absl::StatusOr<PrunedGraph> step = PrepareAndOptimize(
-        [&] { return PruneGraph(loaded, {request.feeds, request.fetches, request.targets}); }, request, pass, &reports);
-    if (!step.ok()) return step.status().ToString();
-    EXPECT_EQ(reports[0].error, "");
-    EXPECT_TRUE(CheckGraph(step->graph).ok());
-    result_ = *std::move(step);
+    result_ = testing::StepAfter(loaded, request, pass);
     std::vector<std::string> lines;
     for (const Node& node : result_.graph.nodes()) {
       if (node.removed || node.is("_Retval") || node.is("Placeholder") || absl::StartsWith(node.name, "read_")) continue;
-      std::vector<std::string> inputs;
-      for (Endpoint input : node.inputs) inputs.push_back(result_.graph.EndpointName(input));
       const auto fused = node.node_attrs().GetOr<std::vector<std::string>>("fused_ops", {});
-      lines.push_back(absl::StrCat(node.name, "=", node.op, "(", absl::StrJoin(inputs, ","), ")",
+      lines.push_back(absl::StrCat(node.name, "=", testing::OpWithInputs(result_.graph, node),
                                    fused.empty() ? "" : "[", absl::StrJoin(fused, ","), fused.empty() ? "" : "]"));
     }
     return absl::StrJoin(lines, "; ");

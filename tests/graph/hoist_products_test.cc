@@ -4,12 +4,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "thalweg/graph/check.h"
 #include "thalweg/graph/control_flow.h"
-#include "thalweg/graph/passes/pass_runner.h"
 #include "thalweg/ops/register_all.h"
 #include "thalweg/tests/support/fake_kernels.h"
 #include "thalweg/tests/support/graph_text.h"
+#include "thalweg/tests/support/pass_steps.h"
 
 namespace thalweg {
 namespace {
@@ -69,13 +68,8 @@ class HoistProductsTest : public ::testing::Test {
     request.fetches.push_back(*loaded.ParseEndpoint("exit"));
     std::vector<PassReport> reports;
     const Pass pass[] = {{"hoist_products", HoistProducts}, {"again", HoistProducts}};
-    absl::StatusOr<PrunedGraph> step = PrepareAndOptimize(
-        [&] { return PruneGraph(loaded, {request.feeds, request.fetches, request.targets}); }, request, pass, &reports);
-    EXPECT_TRUE(step.ok()) << step.status();
-    EXPECT_EQ(reports[0].error, "");
+    result_ = testing::StepAfter(loaded, request, pass, &reports);
     EXPECT_EQ(reports[0].nodes_after, reports[1].nodes_after) << "H23";
-    result_ = *std::move(step);
-    EXPECT_TRUE(CheckGraph(result_.graph).ok());
     EXPECT_TRUE(AnalyzeControlFlow(result_.graph).ok());
     return result_.graph.Find("z/_products") != kNoNode;
   }
@@ -95,10 +89,7 @@ class HoistProductsTest : public ::testing::Test {
   std::string Text(absl::string_view name) const {
     const NodeId id = result_.graph.Find(name);
     if (id == kNoNode) return "none";
-    const Node& node = result_.graph.node(id);
-    std::vector<std::string> inputs;
-    for (Endpoint input : node.inputs) inputs.push_back(result_.graph.EndpointName(input));
-    return absl::StrCat(node.op, "(", absl::StrJoin(inputs, ","), ")");
+    return testing::OpWithInputs(result_.graph, result_.graph.node(id));
   }
 
   float FirstOf(absl::string_view matrix) const {

@@ -17,6 +17,7 @@
 #include "thalweg/runtime/session.h"
 #include "thalweg/tests/support/effort.h"
 #include "thalweg/tests/support/loop_kinds.h"
+#include "thalweg/tests/support/loop_session.h"
 
 namespace thalweg::testing {
 namespace {
@@ -33,12 +34,7 @@ Tensor Square(int64_t side) {
 }
 
 std::unique_ptr<Session> Open(const LoopKind& kind, const LoopWay& way) {
-  SessionOptions options;
-  options.threads = way.threads;
-  options.general_frames = way.general_frames;
-  options.devices = way.devices;
-  options.policy = way.policy;
-  absl::StatusOr<std::unique_ptr<Session>> session = Session::FromMemory(kind.graph, options);
+  absl::StatusOr<std::unique_ptr<Session>> session = Session::FromMemory(kind.graph, testing::OptionsFor(way));
   EXPECT_TRUE(session.ok()) << session.status();
   return session.ok() ? *std::move(session) : nullptr;
 }
