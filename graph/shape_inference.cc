@@ -7,11 +7,12 @@
 #include "absl/strings/str_join.h"
 #include "thalweg/graph/control_flow.h"
 #include "thalweg/graph/findings.h"
+#include "thalweg/graph/integer_literal.h"
 
 namespace thalweg {
 
 // Longest constant vector that is followed as a value; shapes have at most kMaxRank dims.
-constexpr int64_t kMostTrackedElements = kMaxRank;
+constexpr size_t kMostTrackedElements = kMaxRank;
 
 class ShapeInferrer {
  public:
@@ -212,24 +213,65 @@ class ShapeInferrer {
     return result_.facts_[index];
   }
 
-  // Constants, and ops whose output 0 is their input 0.
+  // Constants, ops whose output 0 is their input 0, constants put together, and integers that shape functions found.
   void PassLiterals(NodeId id) {
     static const auto& kPassing = *new absl::flat_hash_set<absl::string_view>{
         "Identity", "StopGradient", "PreventGradient", "Snapshot", "Enter", "Exit"};
     const Node& node = graph_.node(id);
-    if (node.num_outputs() != 1) return;
-    if (node.is("Const")) {
-      const auto* literal = std::get_if<TensorLiteralPtr>(node.attrs.Find("value"));
-      if (literal != nullptr && (*literal)->fault.empty()) SetLiteral(id, *literal);
-    } else if (!literals_.empty() && literals_[0] != nullptr && kPassing.contains(node.op)) {
-      SetLiteral(id, literals_[0]);
+    if (node.num_outputs() == 1) {
+      if (node.is("Const")) {
+        const auto* literal = std::get_if<TensorLiteralPtr>(node.attrs.Find("value"));
+        if (literal != nullptr && (*literal)->fault.empty()) SetLiteral(id, 0, *literal);
+        return;
+      }
+      if (kPassing.contains(node.op)) {
+        if (!literals_.empty() && literals_[0] != nullptr) SetLiteral(id, 0, literals_[0]);
+        return;
+      }
+      if (node.is("Pack") && JoinLiterals(id, literals_)) return;
+      if (node.is("ConcatV2") && JoinLiterals(id, absl::MakeConstSpan(literals_).first(literals_.size() - 1))) return;
     }
+    // What a Switch hands on may never arrive: nothing is refused for its value.
+    if (HasRole(node, OpRole::kSwitch)) return;
+    for (int i = 0; i < node.num_outputs(); ++i) SetLiteralOfValue(id, i);
   }
 
-  void SetLiteral(NodeId id, const TensorLiteralPtr& literal) {
-    InferredShapes::Facts& facts = FactsOf(result_.offsets_[id]);
+  // The integers of constants, one after the other, as the vector that output 0 is. Other than the values that shape functions
+  // pass on, these may be negative: axes, say.
+  bool JoinLiterals(NodeId id, absl::Span<const TensorLiteralPtr> parts) {
+    std::vector<int64_t> joined;
+    for (const TensorLiteralPtr& part : parts) {
+      if (part == nullptr) return false;
+      const absl::StatusOr<std::vector<int64_t>> ints = part->ToInt64s(kMostTrackedElements);
+      if (!ints.ok() || joined.size() + ints->size() > kMostTrackedElements) return false;
+      joined.insert(joined.end(), ints->begin(), ints->end());
+    }
+    return SetInts(id, 0, joined);
+  }
+
+  void SetLiteralOfValue(NodeId id, int port) {
+    const int32_t index = result_.fact_index_[result_.offsets_[id] + port];
+    if (index == 0) return;
+    const SymbolicValue& value = result_.facts_[index].value;
+    if (value && std::all_of(value->begin(), value->end(), IsKnownDim))
+      SetInts(id, port, std::vector<int64_t>(value->begin(), value->end()));
+  }
+
+  // False if the output is not an integer vector or scalar of so many elements.
+  bool SetInts(NodeId id, int port, const std::vector<int64_t>& values) {
+    const PartialShape& shape = result_.output(id, port);
+    if (shape.rank() > 1 || shape.NumElementsOrUnknown() != static_cast<int64_t>(values.size())) return false;
+    const absl::StatusOr<Shape> known = shape.ToShape();
+    if (!known.ok()) return false;
+    const TensorLiteralPtr literal = IntegerLiteral(graph_.node(id).output_types[port], *known, values);
+    if (literal != nullptr) SetLiteral(id, port, literal);
+    return literal != nullptr;
+  }
+
+  void SetLiteral(NodeId id, int port, const TensorLiteralPtr& literal) {
+    InferredShapes::Facts& facts = FactsOf(result_.offsets_[id] + port);
     facts.literal = literal;
-    if (facts.value.has_value() || literal->shape.rank() > 1 || literal->shape.num_elements() > kMostTrackedElements)
+    if (facts.value.has_value() || literal->shape.rank() > 1 || literal->shape.num_elements() > static_cast<int64_t>(kMostTrackedElements))
       return;
     const absl::StatusOr<std::vector<int64_t>> ints = literal->ToInt64s(kMostTrackedElements);
     if (!ints.ok()) return;

@@ -8,6 +8,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "thalweg/graph/cost.h"
+#include "thalweg/graph/integer_literal.h"
 #include "thalweg/graph/internal_nodes.h"
 #include "thalweg/graph/passes/rewrite.h"
 
@@ -19,29 +20,6 @@ constexpr int64_t kMostBytesInAll = 256 << 20;     // of all results of one grap
 constexpr double kMostNanosPerNode = 50e6;  // estimated; what takes longer is better done in parallel at run time
 constexpr double kMostElementsOfUnknownCost = 65536;  // of inputs, where no cost is declared
 constexpr double kMostNanosInAll = 500e6;
-
-template <typename T>
-TensorLiteralPtr MakeLiteral(DType dtype, const Shape& shape, const std::vector<int64_t>& values) {
-  auto bytes = std::make_shared<std::string>();
-  for (int64_t value : values) {
-    const T typed = static_cast<T>(value);
-    bytes->append(reinterpret_cast<const char*>(&typed), sizeof(typed));
-  }
-  auto literal = std::make_shared<TensorLiteral>();
-  literal->dtype = dtype;
-  literal->shape = shape;
-  literal->content = *bytes;
-  literal->owner = bytes;
-  return literal;
-}
-
-// Null if a value does not fit the type: that is an error of the step then.
-TensorLiteralPtr IntegerLiteral(DType dtype, const Shape& shape, const std::vector<int64_t>& values) {
-  if (dtype == DType::kInt64) return MakeLiteral<int64_t>(dtype, shape, values);
-  if (dtype != DType::kInt32) return nullptr;
-  const bool fit = std::all_of(values.begin(), values.end(), [](int64_t v) { return v <= INT32_MAX; });
-  return fit ? MakeLiteral<int32_t>(dtype, shape, values) : nullptr;
-}
 
 // What a metadata op says of an input with this shape; null if that is not known yet.
 TensorLiteralPtr MetadataOf(const Node& node, const PartialShape& shape, DType dtype) {

@@ -511,6 +511,10 @@ class InspectTest(CliTest):
         self.assertEqual(len(self.ok("inspect", "g.pb", "--path", "x", "b").out.splitlines()), 2)
         self.assertRegex(self.ok("inspect", "g.pb", "--ops").out, r"Neg +2")
         self.fails(1, "NOT_FOUND", "inspect", "g.pb", "--node", "zzz")
+        self.fails(1, "NOT_FOUND", "inspect", "g.pb", "--node", "zzz", "--json")
+        [node] = self.ok("inspect", "g.pb", "--node", "a", "--shape", "x=7x2", "--json").json["matched"]
+        self.assertEqual((node["name"], node["op"], node["inputs"]), ("a", "Neg", ["x:0"]))
+        self.assertEqual(node["outputs"], [{"dtype": "float32", "shape": [7, 2]}])
         self.fails(1, "NOT_FOUND", "inspect", "g.pb", "--path", "b", "x")
 
 

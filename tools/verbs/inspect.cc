@@ -191,7 +191,8 @@ void PrintNode(const GraphView& view, NodeId id, Console& console) {
   console.Print(table.ToString("  "));
 }
 
-int PrintNodes(const GraphView& view, const std::string& pattern, bool all, Console& console) {
+// Fills `matched` with the nodes whose whole name matches; fails if there are none.
+int MatchNodes(const GraphView& view, const std::string& pattern, Console& console, std::vector<NodeId>* matched) {
   RE2::Options quiet;
   quiet.set_log_errors(false);
   const RE2 re(pattern, quiet);
@@ -200,23 +201,26 @@ int PrintNodes(const GraphView& view, const std::string& pattern, bool all, Cons
         {absl::InvalidArgumentError(absl::StrCat("--node: '", pattern, "' is no regular expression: ", re.error())),
          kExitUsage, "thalweg help names"});
   }
-  int matched = 0;
   for (NodeId id = 0; id < view.graph().num_nodes(); ++id) {
     const absl::string_view name = view.graph().node(id).name;
-    if (!RE2::FullMatch(re2::StringPiece(name.data(), name.size()), re)) continue;
-    if (all || matched < kMaxNodesShown) PrintNode(view, id, console);
-    ++matched;
+    if (RE2::FullMatch(re2::StringPiece(name.data(), name.size()), re)) matched->push_back(id);
   }
-  if (matched == 0) {
-    const std::vector<std::string> nearest = view.graph().NearestNames(pattern);
-    return console.Fail({absl::NotFoundError(absl::StrCat(
-                             "no node is named '", pattern, "'",
-                             nearest.empty() ? "" : absl::StrCat("; nearest: ", absl::StrJoin(nearest, ", ")))),
-                         kExitRunFailed,
-                         absl::StrCat("thalweg inspect ", ShellQuote(view.path), " --node ",
-                                      ShellQuote(absl::StrCat(".*", pattern, ".*")))});
-  }
-  if (!all && matched > kMaxNodesShown) console.Print(absl::StrCat(matched - kMaxNodesShown, " more (--all)\n"));
+  if (!matched->empty()) return kExitOk;
+  const std::vector<std::string> nearest = view.graph().NearestNames(pattern);
+  return console.Fail({absl::NotFoundError(absl::StrCat(
+                           "no node is named '", pattern, "'",
+                           nearest.empty() ? "" : absl::StrCat("; nearest: ", absl::StrJoin(nearest, ", ")))),
+                       kExitRunFailed,
+                       absl::StrCat("thalweg inspect ", ShellQuote(view.path), " --node ",
+                                    ShellQuote(absl::StrCat(".*", pattern, ".*")))});
+}
+
+int PrintNodes(const GraphView& view, const std::string& pattern, bool all, Console& console) {
+  std::vector<NodeId> matched;
+  if (const int code = MatchNodes(view, pattern, console, &matched); code != kExitOk) return code;
+  const size_t shown = all ? matched.size() : std::min<size_t>(matched.size(), kMaxNodesShown);
+  for (size_t i = 0; i < shown; ++i) PrintNode(view, matched[i], console);
+  if (shown < matched.size()) console.Print(absl::StrCat(matched.size() - shown, " more (--all)\n"));
   return kExitOk;
 }
 
@@ -275,13 +279,15 @@ int PrintPath(const GraphView& view, const std::vector<std::string>& ends, Conso
 
 // ------------------------------------------------------------------------------------------------- --json
 
+OrderedJson ShapeJson(const PartialShape& shape) {
+  if (!shape.has_rank()) return nullptr;
+  OrderedJson dims = OrderedJson::array();
+  for (const int64_t d : shape.dims()) dims.push_back(IsKnownDim(d) ? OrderedJson(d) : OrderedJson(nullptr));
+  return dims;
+}
+
 OrderedJson TensorJson(const TensorSummary& tensor) {
-  OrderedJson json = {{"name", tensor.name}, {"dtype", DTypeName(tensor.dtype)}, {"shape", nullptr}};
-  if (tensor.shape.has_rank()) {
-    json["shape"] = OrderedJson::array();
-    for (const int64_t d : tensor.shape.dims())
-      json["shape"].push_back(IsKnownDim(d) ? OrderedJson(d) : OrderedJson(nullptr));
-  }
+  OrderedJson json = {{"name", tensor.name}, {"dtype", DTypeName(tensor.dtype)}, {"shape", ShapeJson(tensor.shape)}};
   if (!tensor.kind.empty()) json["kind"] = tensor.kind;
   json["likely"] = tensor.likely;
   json["reason"] = tensor.reason;
@@ -316,7 +322,29 @@ void AddFactsJson(const GraphView& view, OrderedJson* json) {
   (*json)["ops"] = ops;
 }
 
-void PrintJson(const GraphView& view, Console& console) {
+OrderedJson NodeJson(const GraphView& view, NodeId id) {
+  const Node& node = view.graph().node(id);
+  OrderedJson json = {{"name", std::string(node.name)}, {"op", std::string(node.op)}, {"device", node.requested_device}};
+  json["attrs"] = OrderedJson::object();
+  for (const auto& [name, value] : node.attrs) json["attrs"][std::string(name)] = AttrToString(value, kAttrCharacters);
+  json["inputs"] = OrderedJson::array();
+  for (const Endpoint input : node.inputs) {
+    const std::string producer(view.graph().node(input.node).name);
+    json["inputs"].push_back(input.is_control() ? absl::StrCat("^", producer) : view.graph().EndpointName(input));
+  }
+  json["outputs"] = OrderedJson::array();
+  for (int port = 0; port < node.num_outputs(); ++port) {
+    json["outputs"].push_back({{"dtype", DTypeName(node.output_types[port])},
+                               {"shape", ShapeJson(view.shapes.output(id, port))}});
+  }
+  json["readers"] = OrderedJson::array();
+  for (const Consumers::Use& use : view.consumers->of(id))
+    json["readers"].push_back(std::string(view.graph().node(use.node).name));
+  return json;
+}
+
+// The document; with `matched`, the nodes of --node too.
+void PrintJson(const GraphView& view, const std::vector<NodeId>& matched, Console& console) {
   OrderedJson json = {{"schema", "thalweg.inspect/1"}, {"graph", view.path}, {"file_bytes", view.file_bytes}};
   const GraphVersions& versions = view.graph().versions;
   json["versions"] = {{"producer", versions.producer},
@@ -324,6 +352,8 @@ void PrintJson(const GraphView& view, Console& console) {
                       {"release", ReleaseOfProducer(versions.producer)}};
   if (!view.loaded.has_errors()) AddFactsJson(view, &json);
   json["findings"] = FindingsJson(view);
+  if (!matched.empty()) json["matched"] = OrderedJson::array();
+  for (const NodeId id : matched) json["matched"].push_back(NodeJson(view, id));
   console.Print(ToText(json));
 }
 
@@ -333,7 +363,11 @@ int Inspect(const GraphView& view, const Arguments& arguments, Console& console)
   const int code = view.loaded.has_errors() ? kExitGraphUnusable : kExitOk;
   const bool all = arguments.Has("all");
   if (arguments.Has("json")) {
-    PrintJson(view, console);
+    std::vector<NodeId> matched;
+    if (const auto pattern = arguments.Value("node"); pattern && code == kExitOk) {
+      if (const int failed = MatchNodes(view, *pattern, console, &matched); failed != kExitOk) return failed;
+    }
+    PrintJson(view, matched, console);
     return code;
   }
   if (arguments.Has("check")) {

@@ -103,7 +103,7 @@ def spoil(rng, array):
         return np.concatenate([array, array[:1]])
     if kind == 3 and array.size == 1:
         return array.reshape(())
-    if kind == 4 and array.size:
+    if kind == 4 and array.size and array.dtype.kind == "i":
         array = array.copy()
         array.reshape(-1)[int(rng.integers(array.size))] = pick(
             rng, [np.iinfo(array.dtype).min, np.iinfo(array.dtype).max, -2, 5]
