@@ -19,7 +19,7 @@ class InferredShapes {
  public:
   const PartialShape& output(NodeId node, int port) const { return shapes_[offsets_[node] + port]; }
   const PartialShape& output(Endpoint e) const { return output(e.node, e.port); }
-  // The constant value of an output, or null: of Const nodes, of what passes them on, and of small integers computed from shapes.
+  // The constant value of an output, or null: of Const nodes, of what passes them on, and of integers that follow from shapes.
   const TensorLiteralPtr& literal(Endpoint e) const { return facts(e).literal; }
   const SymbolicValue& value(Endpoint e) const { return facts(e).value; }
 

@@ -256,8 +256,20 @@ class MatrixSetDiagKernel : public Kernel {
 absl::Status MatrixSetDiagShape(ShapeContext& c) {
   THALWEG_RETURN_IF_ERROR(c.RequireRankAtLeast(0, 2));
   THALWEG_RETURN_IF_ERROR(c.RequireRankAtLeast(1, 1));
-  if (c.num_inputs() > 2) THALWEG_RETURN_IF_ERROR(c.RequireRankAtMost(2, 1));
-  return UnchangedShape(c);
+  std::optional<std::vector<int64_t>> k = std::vector<int64_t>{0};
+  if (c.num_inputs() > 2) {
+    THALWEG_RETURN_IF_ERROR(c.RequireRankAtMost(2, 1));
+    k = c.input_ints(2);
+  }
+  const PartialShape& diagonal = c.input(1);
+  // Leading dimensions of a single diagonal are those of the matrices.
+  const bool single = k && !k->empty() && k->front() == k->back();
+  if (!single || !diagonal.has_rank() || diagonal.rank() >= kMaxRank) return UnchangedShape(c);
+  Dims dims(diagonal.dims().begin(), diagonal.dims().end() - 1);
+  dims.resize(dims.size() + 2, kUnknownDim);
+  THALWEG_ASSIGN_OR_RETURN(PartialShape out, ShapeContext::Merge(c.input(0), PartialShape::OfDims(std::move(dims))));
+  c.set_output(0, std::move(out));
+  return absl::OkStatus();
 }
 
 // ---- MatrixBandPart

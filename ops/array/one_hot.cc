@@ -77,8 +77,8 @@ absl::Status OneHotShape(ShapeContext& c) {
   const PartialShape& indices = c.input(0);
   THALWEG_ASSIGN_OR_RETURN(const std::optional<int64_t> depth, ConstantScalar(c, 1));
   if (depth && *depth < 0) return NegativeDepth(*depth);
-  if (!indices.has_rank()) return absl::OkStatus();
   const int64_t wanted = c.attrs().GetOr<int64_t>("axis", -1);
+  if (!indices.has_rank()) return wanted < -1 ? NewAxis(wanted, kMaxRank).status() : absl::OkStatus();
   if (wanted > indices.rank()) {  // refused when it runs
     c.set_output(0, PartialShape::UnknownOfRank(indices.rank() + 1));
     return absl::OkStatus();

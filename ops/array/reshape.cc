@@ -142,10 +142,13 @@ absl::Status InferOpenDim(const PartialShape& in, PartialShape* out) {
   if (want->open.empty() && have->open.size() == 1 && have->known != 0 && want->known % have->known != 0) {
     return mismatch();
   }
-  if (want->open.size() != 1 || want->known == 0 || have->known == 0) return absl::OkStatus();
+  if (have->open.empty() && have->known != 0 && want->known == 0) return mismatch();
+  if (want->open.size() != 1 || want->known == 0) return absl::OkStatus();
   const auto position = std::find(out->dims().begin(), out->dims().end(), want->open[0]);
   const int open = static_cast<int>(position - out->dims().begin());
-  if (have->open.empty()) {
+  if (have->known == 0) {
+    out->set_dim(open, 0);
+  } else if (have->open.empty()) {
     if (have->known % want->known != 0) return mismatch();
     out->set_dim(open, have->known / want->known);
   } else if (have->open.size() == 1 && have->known == want->known) {

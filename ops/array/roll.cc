@@ -81,6 +81,7 @@ absl::Status RollShape(ShapeContext& c) {
   THALWEG_RETURN_IF_ERROR(c.RequireRankAtLeast(0, 1));
   THALWEG_RETURN_IF_ERROR(c.RequireRankAtMost(1, 1));
   THALWEG_RETURN_IF_ERROR(c.RequireRankAtMost(2, 1));
+  THALWEG_RETURN_IF_ERROR(ShapeContext::Merge(c.input(1), c.input(2)).status());
   return UnchangedShape(c);
 }
 

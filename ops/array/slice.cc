@@ -98,12 +98,14 @@ absl::Status SliceShape(ShapeContext& c) {
         absl::StrCat("begin and size must have one element per dimension of input ", in.ToString(), ", but they have ",
                      begin ? absl::StrCat(begin->size()) : "?", " and ", size ? absl::StrCat(size->size()) : "?"));
   }
+  const std::vector<ElementKnowledge> begins = begin.value_or(std::vector<ElementKnowledge>(rank));
+  const std::vector<ElementKnowledge> sizes = size.value_or(std::vector<ElementKnowledge>(rank));
   Dims dims(rank, kUnknownDim);
-  for (size_t i = 0; i < rank && begin && size; ++i) {
+  for (size_t i = 0; i < rank; ++i) {
     const int64_t dim = in.has_rank() ? in.dim(static_cast<int>(i)) : kUnknownDim;
-    THALWEG_ASSIGN_OR_RETURN(dims[i], InferredSize(dim, (*begin)[i], (*size)[i], static_cast<int>(i)));
+    THALWEG_ASSIGN_OR_RETURN(dims[i], InferredSize(dim, begins[i], sizes[i], static_cast<int>(i)));
   }
-  if (rank == 1 && begin && size && in.has_rank() && IsKnownDim(in.dim(0))) SliceValue(c, (*begin)[0], dims[0]);
+  if (rank == 1 && in.has_rank() && IsKnownDim(in.dim(0))) SliceValue(c, begins[0], dims[0]);
   return SetOutputDims(c, std::move(dims));
 }
 

@@ -74,19 +74,15 @@ absl::Status TileShape(ShapeContext& c) {
     return absl::InvalidArgumentError(
         absl::StrCat("multiples has ", multiples->size(), " elements for input ", in.ToString()));
   }
-  if (!in.has_rank()) {
-    if (multiples && multiples->size() <= kMaxRank) {
-      c.set_output(0, PartialShape::UnknownOfRank(static_cast<int>(multiples->size())));
-    }
-    return absl::OkStatus();
-  }
-  Dims dims(in.rank(), kUnknownDim);
-  for (int i = 0; multiples && i < in.rank(); ++i) {
-    const ElementKnowledge& m = (*multiples)[i];
+  if (!in.has_rank() && (!multiples || multiples->size() > kMaxRank)) return absl::OkStatus();
+  const int rank = in.has_rank() ? in.rank() : static_cast<int>(multiples->size());
+  Dims dims(rank, kUnknownDim);
+  for (int i = 0; i < rank; ++i) {
+    const ElementKnowledge m = multiples ? (*multiples)[i] : ElementKnowledge();
     if (m.value && *m.value < 0) {
       return absl::InvalidArgumentError(absl::StrCat("multiples[", i, "] is ", *m.value, "; it must be >= 0"));
     }
-    THALWEG_ASSIGN_OR_RETURN(dims[i], ShapeContext::MulDims(in.dim(i), m.dim));
+    THALWEG_ASSIGN_OR_RETURN(dims[i], ShapeContext::MulDims(in.has_rank() ? in.dim(i) : kUnknownDim, m.dim));
   }
   return SetOutputDims(c, std::move(dims));
 }
@@ -124,6 +120,7 @@ class BroadcastToKernel : public Kernel {
 };
 
 absl::Status BroadcastToShape(ShapeContext& c) {
+  THALWEG_RETURN_IF_ERROR(c.RequireRank(1, 1));
   THALWEG_ASSIGN_OR_RETURN(PartialShape out, c.input_as_shape(1));
   const PartialShape& in = c.input(0);
   if (out.has_rank() && in.has_rank()) {

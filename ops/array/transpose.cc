@@ -92,7 +92,8 @@ absl::Status TransposeShape(ShapeContext& c) {
   const int64_t elements = c.input(1).has_rank() ? c.input(1).NumElementsOrUnknown() : -1;
   if (in.has_rank() || elements > 1) THALWEG_RETURN_IF_ERROR(c.RequireRank(1, 1));
   if (!in.has_rank()) {
-    if (perm && perm->size() <= kMaxRank) c.set_output(0, PartialShape::UnknownOfRank(static_cast<int>(perm->size())));
+    const int64_t rank = perm ? static_cast<int64_t>(perm->size()) : elements > 1 ? elements : kUnknownDim;
+    if (IsKnownDim(rank) && rank <= kMaxRank) c.set_output(0, PartialShape::UnknownOfRank(static_cast<int>(rank)));
     return absl::OkStatus();
   }
   if (c.input(1).has_rank() && IsKnownDim(c.input(1).dim(0)) && c.input(1).dim(0) != in.rank()) {

@@ -113,7 +113,7 @@ absl::Status SetUniqueShapes(ShapeContext& c, int axis) {
   return absl::OkStatus();
 }
 
-absl::Status UniqueShape(ShapeContext& c) {
+absl::Status UniqueWithCountsShape(ShapeContext& c) {
   const PartialShape classes = PartialShape::OfDims({c.NewSymbol()});
   c.set_output(0, classes);
   c.set_output(1, c.input(0));
@@ -121,10 +121,15 @@ absl::Status UniqueShape(ShapeContext& c) {
   return absl::OkStatus();
 }
 
+absl::Status UniqueShape(ShapeContext& c) {
+  THALWEG_RETURN_IF_ERROR(c.RequireRank(0, 1));
+  return UniqueWithCountsShape(c);
+}
+
 absl::Status UniqueV2Shape(ShapeContext& c) {
   THALWEG_RETURN_IF_ERROR(c.RequireRank(1, 1));
   const std::optional<std::vector<int64_t>> axes = c.input_ints(1);
-  if (axes && axes->empty()) return UniqueShape(c);
+  if (axes && axes->empty()) return UniqueWithCountsShape(c);
   if (axes && c.input(0).has_rank()) {
     THALWEG_ASSIGN_OR_RETURN(const int axis, NormalizeAxis((*axes)[0], c.input(0).rank()));
     return SetUniqueShapes(c, axis);
@@ -140,7 +145,7 @@ void RegisterUniqueOps(OpLibrary& lib) {
   const char* attrs = "T: type; out_idx: {int32, int64} = int32";
   lib.schemas.Add("Unique(x: T) -> (y: T, idx: out_idx)", attrs).Shape(UniqueShape).Cost(CopyCost);
   lib.schemas.Add("UniqueWithCounts(x: T) -> (y: T, idx: out_idx, count: out_idx)", attrs)
-      .Shape(UniqueShape)
+      .Shape(UniqueWithCountsShape)
       .Cost(CopyCost);
   const char* attrs_v2 = "T: type; Taxis: {int32, int64} = int64; out_idx: {int32, int64} = int32";
   lib.schemas.Add("UniqueV2(x: T, axis: Taxis) -> (y: T, idx: out_idx)", attrs_v2).Shape(UniqueV2Shape).Cost(CopyCost);

@@ -229,14 +229,16 @@ absl::Status UnsortedSegmentShape(ShapeContext& c) {
   THALWEG_RETURN_IF_ERROR(c.RequireScalar(2));
   const PartialShape& data = c.input(0);
   const PartialShape& ids = c.input(1);
+  const std::optional<int64_t> segments = c.input_int(2);
+  if (segments && *segments < 0)
+    return absl::InvalidArgumentError(absl::StrCat("num_segments is ", *segments, "; it must be >= 0"));
   if (!data.has_rank() || !ids.has_rank()) return absl::OkStatus();
   if (ids.rank() > data.rank()) {
     return absl::InvalidArgumentError(absl::StrCat("the shape of segment_ids, ", ids.ToString(),
                                                    ", must be a prefix of the shape of data, ", data.ToString()));
   }
   for (int i = 0; i < ids.rank(); ++i) THALWEG_RETURN_IF_ERROR(ShapeContext::MergeDim(data.dim(i), ids.dim(i)).status());
-  const std::optional<int64_t> segments = c.input_int(2);
-  Dims dims = {segments && *segments >= 0 ? *segments : kUnknownDim};
+  Dims dims = {segments.value_or(kUnknownDim)};
   dims.insert(dims.end(), data.dims().begin() + ids.rank(), data.dims().end());
   c.set_output(0, PartialShape::OfDims(std::move(dims)));
   return absl::OkStatus();

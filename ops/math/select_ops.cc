@@ -138,13 +138,13 @@ absl::Status SelectShape(ShapeContext& c) {
   THALWEG_ASSIGN_OR_RETURN(PartialShape shape, ShapeContext::Merge(c.input(1), c.input(2)));
   const PartialShape& condition = c.input(0);
   if (condition.has_rank() && shape.has_rank() && condition.rank() > 0) {
-    if (condition.rank() != shape.rank() && condition.rank() != 1) {
+    if (condition.rank() != shape.rank() && (condition.rank() != 1 || shape.rank() == 0)) {
       return absl::InvalidArgumentError(absl::StrCat("condition of shape ", condition.ToString(),
                                                      " does not fit operands of shape ", shape.ToString()));
     }
     if (condition.rank() == shape.rank()) {
       THALWEG_ASSIGN_OR_RETURN(shape, ShapeContext::Merge(shape, condition));
-    } else if (shape.rank() > 0) {
+    } else {
       THALWEG_ASSIGN_OR_RETURN(const int64_t rows, ShapeContext::MergeDim(shape.dim(0), condition.dim(0)));
       shape.set_dim(0, rows);
     }

@@ -233,14 +233,15 @@ absl::Status BackpropInputShape(ShapeContext& c) {
   THALWEG_RETURN_IF_ERROR(c.RequireRank(0, 1));
   THALWEG_RETURN_IF_ERROR(c.RequireRank(1, window.rank()));
   THALWEG_RETURN_IF_ERROR(c.RequireRank(2, window.rank()));
-  THALWEG_ASSIGN_OR_RETURN(const PartialShape sizes, c.input_as_shape(0));
+  THALWEG_ASSIGN_OR_RETURN(PartialShape sizes, c.input_as_shape(0));
   const int64_t batch = c.input(2).has_rank() ? c.input(2).dim(0) : kUnknownDim;
   const int64_t channels = c.input(1).has_rank() ? c.input(1).dim(window.spatial) : kUnknownDim;
   if (sizes.has_rank() && sizes.rank() != window.rank() && sizes.rank() != window.spatial) {
     return absl::InvalidArgumentError(absl::StrCat("input_sizes must have 4 or 2 elements but has ", sizes.rank()));
   }
   if (sizes.has_rank() && sizes.rank() == window.rank()) {
-    c.set_output(0, sizes);
+    if (!IsKnownDim(sizes.dim(0))) sizes.set_dim(0, batch);
+    c.set_output(0, std::move(sizes));
     return absl::OkStatus();
   }
   Dims dims(window.rank(), kUnknownDim);

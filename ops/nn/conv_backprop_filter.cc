@@ -112,11 +112,13 @@ class ConvBackpropFilterKernel final : public Kernel {
 };
 
 absl::Status BackpropFilterShape(ShapeContext& c) {
-  // The gradient, strides and padding do not matter to the shape, so what is wrong with them is for the kernel to say.
-  THALWEG_RETURN_IF_ERROR(c.RequireRank(0, 4));
+  // Neither input and gradient nor strides and padding matter to the shape, so what is wrong with them is for the kernel to say.
   THALWEG_RETURN_IF_ERROR(c.RequireRank(1, 1));
   THALWEG_ASSIGN_OR_RETURN(PartialShape filter, c.input_as_shape(1));
   if (!filter.has_rank()) filter = PartialShape::UnknownOfRank(4);
+  if (filter.rank() != 4) {
+    return absl::InvalidArgumentError(absl::StrCat("filter_sizes must have 4 elements but has ", filter.rank()));
+  }
   c.set_output(0, std::move(filter));
   return absl::OkStatus();
 }

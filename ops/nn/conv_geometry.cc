@@ -50,9 +50,10 @@ absl::Status CheckRanks(const WindowAttrs& window, int input_rank, int filter_ra
       absl::StrCat("input and filter must have rank ", window.rank(), " but have the shapes ", shapes));
 }
 
-absl::StatusOr<int64_t> OutputChannels(ConvKind kind, const PartialShape& filter, int spatial) {
-  if (kind == ConvKind::kDepthwise) return ShapeContext::MulDims(filter.dim(spatial), filter.dim(spatial + 1));
-  return filter.dim(spatial + 1);
+// `in` are the input's channels, of which the filter of a depthwise convolution has as many.
+absl::StatusOr<int64_t> OutputChannels(ConvKind kind, int64_t in, const PartialShape& filter, int spatial) {
+  if (kind != ConvKind::kDepthwise) return filter.dim(spatial + 1);
+  return ShapeContext::MulDims(IsKnownDim(in) ? in : filter.dim(spatial), filter.dim(spatial + 1));
 }
 
 absl::Status ConvShape(ShapeContext& c, ConvKind kind, int spatial) {
@@ -63,12 +64,14 @@ absl::Status ConvShape(ShapeContext& c, ConvKind kind, int spatial) {
   const PartialShape filter = c.input(1).has_rank() ? c.input(1) : PartialShape::UnknownOfRank(window.rank());
   const int64_t in = input.dim(window.channel_dim());
   const int64_t filter_in = filter.dim(spatial), filter_out = filter.dim(spatial + 1);
-  if (IsKnownDim(in) && IsKnownDim(filter_in) && IsKnownDim(filter_out)) {
-    THALWEG_RETURN_IF_ERROR(FitChannels(kind, in, filter_in, filter_out, filter.ToString()).status());
+  if (IsKnownDim(in) && IsKnownDim(filter_in)) {
+    // An unknown number of outputs may turn out as one that fits: as none does.
+    const int64_t out = IsKnownDim(filter_out) ? filter_out : 0;
+    THALWEG_RETURN_IF_ERROR(FitChannels(kind, in, filter_in, out, filter.ToString()).status());
   }
   Dims dims(window.rank());
   dims[0] = input.dim(0);
-  THALWEG_ASSIGN_OR_RETURN(dims[window.channel_dim()], OutputChannels(kind, filter, spatial));
+  THALWEG_ASSIGN_OR_RETURN(dims[window.channel_dim()], OutputChannels(kind, in, filter, spatial));
   for (int i = 0; i < spatial; ++i) {
     const int d = window.spatial_dim(i);
     THALWEG_ASSIGN_OR_RETURN(dims[d], WindowedDim(input.dim(d), filter.dim(i), window.dims[i], window.padding));

@@ -87,7 +87,8 @@ class LrnKernel final : public Kernel {
 
 absl::Status LrnShape(ShapeContext& c) {
   THALWEG_RETURN_IF_ERROR(c.RequireRank(0, 4));
-  return UnchangedShape(c);
+  c.set_output(0, c.input(0).has_rank() ? c.input(0) : PartialShape::UnknownOfRank(4));
+  return absl::OkStatus();
 }
 
 NodeCost LrnCost(const CostContext& c) {

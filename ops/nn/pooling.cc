@@ -249,11 +249,15 @@ absl::Status PoolShape(ShapeContext& c, PoolKind kind, absl::Span<const int64_t>
   }
   if (kind == PoolKind::kMax && window.channels.size >= 1 && window.channels.stride >= 1) {
     // Even a window of one channel must fit.
-    const int64_t channels = input.dim(window.channel_dim());
-    THALWEG_RETURN_IF_ERROR(WindowedDim(channels, window.channels.size, window.channels, window.padding).status());
+    const int c_dim = window.channel_dim();
+    THALWEG_ASSIGN_OR_RETURN(const int64_t channels,
+                             WindowedDim(input.dim(c_dim), window.channels.size, window.channels, window.padding));
+    out.set_dim(c_dim, channels);
   }
-  if (window.channels.size != 1 || window.channels.stride != 1) {
-    for (int d = 1; d < window.rank(); ++d) out.set_dim(d, kUnknownDim);
+  // Windows along channels leave rows and columns as they are, whatever the strides say; averages along them never run.
+  const bool along_channels = kind == PoolKind::kMax && window.channels.size > 1;
+  for (int d = 1; d < window.rank() && along_channels; ++d) {
+    if (d != window.channel_dim()) out.set_dim(d, input.dim(d));
   }
   c.set_output(0, std::move(out));
   return absl::OkStatus();
@@ -274,7 +278,12 @@ absl::Status PoolShapeFromAttrs(ShapeContext& c) {
 
 absl::Status PoolShapeFromInputs(ShapeContext& c) {
   THALWEG_RETURN_IF_ERROR(c.RequireRank(0, 4));
-  for (int i = 1; i <= 2; ++i) THALWEG_RETURN_IF_ERROR(c.RequireRank(i, 1));
+  for (int i = 1; i <= 2; ++i) {
+    THALWEG_RETURN_IF_ERROR(c.RequireRank(i, 1));
+    if (!c.input(i).has_rank() || !IsKnownDim(c.input(i).dim(0)) || c.input(i).dim(0) == 4) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("window sizes and strides must be 4 numbers; input ", i, " has shape ", c.input(i).ToString()));
+  }
   const std::optional<std::vector<int64_t>> ksize = c.input_ints(1), strides = c.input_ints(2);
   if (ksize && strides) return PoolShape(c, PoolKind::kMax, *ksize, *strides);
   c.set_output(0, PartialShape::UnknownOfRank(4));

@@ -323,27 +323,37 @@ def compare_imported(binary, op, nodes, versions, report):
             return
 
 
-def round_apart(report, *arguments):
-    """round_of in a process of its own: TensorFlow aborts on some nodes. Sessions live in such processes only."""
+def in_own_process(work):
+    """What work() returns, in JSON; None if its process died: TensorFlow aborts on some nodes."""
     sys.stdout.flush()
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
         os.close(reader)
-        before = report.nodes, report.differences
-        round_of(*arguments, report)
+        answer = json.dumps(work())
         sys.stdout.flush()
-        os.write(writer, json.dumps([report.nodes - before[0], report.differences - before[1]]).encode())
+        os.write(writer, answer.encode())
         os._exit(0)
     os.close(writer)
     with os.fdopen(reader) as answer:
         text = answer.read()
     os.waitpid(child, 0)
-    if not text:
+    return json.loads(text) if text else None
+
+
+def round_apart(report, *arguments):
+    """round_of in a process of its own. Sessions live in such processes only."""
+
+    def work():
+        before = report.nodes, report.differences
+        round_of(*arguments, report)
+        return [report.nodes - before[0], report.differences - before[1]]
+
+    answer = in_own_process(work)
+    if answer is None:
         return False
-    nodes, differences = json.loads(text)
-    report.nodes += nodes
-    report.differences += differences
+    report.nodes += answer[0]
+    report.differences += answer[1]
     return True
 
 

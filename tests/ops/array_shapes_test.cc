@@ -5,7 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "thalweg/graph/loader.h"
 #include "thalweg/graph/shape_context.h"
+#include "thalweg/graph/shape_inference.h"
 #include "thalweg/ops/register_all.h"
 
 namespace thalweg {
@@ -22,7 +24,7 @@ class Inference {
   Inference& Shaped(PartialShape shape, DType dtype = DType::kFloat32) {
     return Add(std::move(shape), dtype, nullptr, std::nullopt);
   }
-  Inference& Shaped(Dims dims) { return Shaped(PartialShape::OfDims(std::move(dims))); }
+  Inference& Shaped(Dims dims, DType dtype = DType::kFloat32) { return Shaped(PartialShape::OfDims(std::move(dims)), dtype); }
   // An integer vector of which the elements are dimensions.
   Inference& Valued(Dims value) {
     const int64_t length = static_cast<int64_t>(value.size());
@@ -136,6 +138,88 @@ TEST(ShapeInference, OthersUsePartialValues) {
   EXPECT_EQ(Inference("BroadcastTo").Shaped({kS0, 3}).Ints({2, -1, 3}).Run(), "[2,?,3]");
   EXPECT_EQ(Inference("OneHot").Shaped({kS0}).Int(10).Shaped(Dims{}).Shaped(Dims{}).Run(), "[s0,10]");
   EXPECT_EQ(Inference("Unpack").Valued({kS0, 4}).Run(2), "[] = [s0]");
+}
+
+// What TensorFlow's shape functions say where only some of the inputs are known (tests/golden/compare_shapes.py).
+TEST(ShapeInference, WhatIsKnownOfOneInputCounts) {
+  const PartialShape unknown;
+  EXPECT_EQ(Inference("Slice").Shaped({4, 1}).Shaped(unknown, DType::kInt32).Ints({2, -1}).Run(), "[2,?]");
+  EXPECT_EQ(Inference("Tile").Shaped({0, 2}).Shaped(PartialShape::OfDims({kUnknownDim}), DType::kInt32).Run(), "[0,?]");
+  EXPECT_EQ(Inference("Tile").Shaped(unknown).Ints({0, 3}).Run(), "[0,?]");
+  EXPECT_EQ(Inference("Transpose").Shaped(unknown).Shaped({5}, DType::kInt32).Run(), "[?,?,?,?,?]");
+  EXPECT_EQ(Inference("Reshape").Shaped({4, 0}).Shaped({1}, DType::kInt32).Run(), "[0]");
+  EXPECT_EQ(Inference("Reshape").Shaped({3}).Valued({kUnknownDim, 0}).Run(), "INVALID_ARGUMENT");
+  EXPECT_EQ(Inference("LRN").Shaped(unknown).Run(), "[?,?,?,?]");
+  EXPECT_EQ(Inference("MatrixSetDiagV3").Shaped(unknown).Shaped({4, 3}).Int(1).Run(), "[4,?,?]");
+  EXPECT_EQ(Inference("MatrixSetDiagV3").Shaped(unknown).Shaped({4, 3}).Ints({0, 1}).Run(), "<unknown>");
+}
+
+Inference Conv(const char* op, std::vector<int64_t> strides = {1, 1, 1, 1}) {
+  return std::move(Inference(op).With("strides", MakeListAttr(std::move(strides))).With("padding", std::string("VALID")));
+}
+
+TEST(ShapeInference, ConvolutionsAndPoolsUseEitherInput) {
+  EXPECT_EQ(Conv("DepthwiseConv2dNative").Shaped({1, 6, 6, 2}).Shaped({1, 1, kUnknownDim, 3}).Run(), "[1,6,6,6]");
+  EXPECT_EQ(Conv("Conv2D").Shaped({1, 6, 6, 9}).Shaped({1, 1, 4, kUnknownDim}).Run(), "INVALID_ARGUMENT");
+  const Dims sizes = {kUnknownDim, 6, 5, 1}, image = {1, 2, 5, 5};
+  EXPECT_EQ(Conv("Conv2DBackpropInput").Valued(sizes).Shaped({2, 2, 1, 1}).Shaped({2, 5, 4, 1}).Run(), "[2,6,5,1]");
+  EXPECT_EQ(Conv("Conv2DBackpropFilter").Shaped({1, 2, 5, 5, 0}).Ints({3, 3, 1, 2}).Shaped(image).Run(), "[3,3,1,2]");
+  EXPECT_EQ(Conv("Conv2DBackpropFilter").Shaped(image).Ints({3, 3, 2}).Shaped(image).Run(), "INVALID_ARGUMENT");
+  const std::vector<int64_t> channels = {1, 1, 1, 3};
+  EXPECT_EQ(Conv("AvgPool", channels).With("ksize", MakeListAttr(channels)).Shaped({1, 7, 3, 6}).Run(), "[1,7,3,6]");
+  EXPECT_EQ(Conv("MaxPool", channels).With("ksize", MakeListAttr(channels)).Shaped({1, 7, 3, 6}).Run(), "[1,7,3,2]");
+  EXPECT_EQ(Conv("MaxPoolV2").Shaped(image).Shaped({3}, DType::kInt32).Shaped({4}, DType::kInt32).Run(), "INVALID_ARGUMENT");
+}
+
+TEST(ShapeInference, ContradictionsThatTensorFlowRefusesToImport) {
+  EXPECT_EQ(Inference("Unique").Shaped({2, 3}).Run(2), "INVALID_ARGUMENT");
+  EXPECT_EQ(Inference("UniqueWithCounts").Shaped({2, 3}).Run(3), "[s99]");
+  EXPECT_EQ(Inference("Select").Shaped({3}, DType::kBool).Shaped(Dims{}).Shaped(PartialShape()).Run(), "INVALID_ARGUMENT");
+  EXPECT_EQ(Inference("BroadcastTo").Shaped({3}).Int(4).Run(), "INVALID_ARGUMENT");
+  Inference one_hot = Inference("OneHot").Shaped(PartialShape()).Int(2).Shaped(Dims{}).Shaped(Dims{});
+  EXPECT_EQ(one_hot.With("axis", int64_t{-3}).Run(), "INVALID_ARGUMENT");
+  EXPECT_EQ(Inference("Roll").Shaped({3}).Ints({1, 2}).Int(0).Run(), "INVALID_ARGUMENT");
+  EXPECT_EQ(Inference("UnsortedSegmentSum").Shaped({3}).Shaped({3}, DType::kInt32).Int(-2).Run(), "INVALID_ARGUMENT");
+  Inference gather = Inference("GatherV2").Shaped({3, 3, 3, 4}).Shaped({3, 3, 3}).Int(-2);
+  EXPECT_EQ(gather.With("batch_dims", int64_t{3}).Run(), "<unknown>") << "the kernel refuses it, as in TensorFlow";
+}
+
+// Integers that follow from shapes and constants are constants to the ops that read them: here the axes of a sum.
+TEST(ShapeInference, IntegersPutTogetherAreKnown) {
+  const std::string text = R"(
+    node { name: 'x' op: 'Placeholder' attr { key: 'dtype' value { type: DT_FLOAT } }
+           attr { key: 'shape' value { shape { dim { size: 2 } dim { size: 3 } dim { size: 5 } } } } }
+    node { name: 'last' op: 'Const' attr { key: 'dtype' value { type: DT_INT32 } }
+           attr { key: 'value' value { tensor { dtype: DT_INT32 tensor_shape { } int_val: -1 } } } }
+    node { name: 'rows' op: 'Const' attr { key: 'dtype' value { type: DT_INT32 } }
+           attr { key: 'value' value { tensor { dtype: DT_INT32 tensor_shape { } int_val: 0 } } } }
+    node { name: 'axes' op: 'Pack' input: 'last' input: 'rows'
+           attr { key: 'N' value { i: 2 } } attr { key: 'T' value { type: DT_INT32 } } }
+    node { name: 'sum' op: 'Sum' input: 'x' input: 'axes'
+           attr { key: 'T' value { type: DT_FLOAT } } attr { key: 'Tidx' value { type: DT_INT32 } } }
+    node { name: 'sizes' op: 'Shape' input: 'sum'
+           attr { key: 'T' value { type: DT_FLOAT } } attr { key: 'out_type' value { type: DT_INT64 } } }
+    node { name: 'zeros' op: 'Fill' input: 'sizes' input: 'zero'
+           attr { key: 'T' value { type: DT_FLOAT } } attr { key: 'index_type' value { type: DT_INT64 } } }
+    node { name: 'zero' op: 'Const' attr { key: 'dtype' value { type: DT_FLOAT } }
+           attr { key: 'value' value { tensor { dtype: DT_FLOAT tensor_shape { } float_val: 0 } } } }
+  )";
+  LoadOptions options;
+  options.schemas = &BuiltinOps().schemas;
+  absl::StatusOr<LoadResult> loaded = LoadGraphBytes(text, nullptr, "test.pbtxt", options);
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  ASSERT_FALSE(loaded->has_errors()) << loaded->status();
+  const Graph& graph = loaded->graph;
+  const InferredShapes shapes = InferShapes(graph, {}, nullptr);
+  EXPECT_EQ(shapes.output(*graph.ParseEndpoint("sum")).ToString(), "[3]");
+  EXPECT_EQ(shapes.output(*graph.ParseEndpoint("zeros")).ToString(), "[3]");
+  const TensorLiteralPtr axes = shapes.literal(*graph.ParseEndpoint("axes"));
+  const TensorLiteralPtr sizes = shapes.literal(*graph.ParseEndpoint("sizes"));
+  ASSERT_NE(axes, nullptr);
+  EXPECT_EQ(*axes->ToInt64s(), (std::vector<int64_t>{-1, 0}));
+  ASSERT_NE(sizes, nullptr);
+  EXPECT_EQ(sizes->dtype, DType::kInt64);
+  EXPECT_EQ(*sizes->ToInt64s(), (std::vector<int64_t>{3}));
 }
 
 TEST(ShapeInference, PlaceholderOfOldProducersCannotDeclareAScalar) {
