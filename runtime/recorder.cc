@@ -81,6 +81,7 @@ void Recorder::ToTrace(absl::Span<const Tensor> feeds, Trace* trace) {
   const double nanos_per_tick = static_cast<double>(so_far.count()) / static_cast<double>(std::max<uint64_t>(1, end_ticks - begin_ticks_));
 
   trace->tables = plan_.trace_tables(feeds);
+  trace->threads = static_cast<int32_t>(rings_.size());
   trace->dropped_events = 0;
   trace->events.clear();
   trace->events.reserve(NumEvents());
@@ -102,7 +103,7 @@ void Recorder::ToTrace(absl::Span<const Tensor> feeds, Trace* trace) {
   }
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    for (const Event& e : foreign_) add(e, static_cast<int32_t>(rings_.size()));
+    for (const Event& e : foreign_) add(e, trace->threads);
   }
   // What one thread did is in order already.
   const auto starts_before = [](const TraceEvent& a, const TraceEvent& b) { return a.start_nanos < b.start_nanos; };

@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <cstring>
 #include <fstream>
+#include <set>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -68,6 +70,25 @@ std::vector<TraceDeviceTotals> Trace::DeviceTotals() const {
   return totals;
 }
 
+namespace {
+
+// Which row of its device shows an event: the threads first, then the device's stream, then the copies from device 0, 1, ...
+int32_t RowOf(const Trace& trace, const TraceEvent& event) {
+  if (event.thread < trace.threads) return event.thread;
+  const TraceNode& node = trace.tables->nodes[event.node];
+  if (node.transfer < 0) return trace.threads;
+  return trace.threads + 1 + trace.tables->transfers[node.transfer].source_device;
+}
+
+std::string RowName(const Trace& trace, int32_t row) {
+  if (row == 0) return "caller";
+  if (row < trace.threads) return absl::StrCat("worker ", row);
+  if (row == trace.threads) return "compute stream";
+  return absl::StrCat("copies from ", trace.tables->devices[row - trace.threads - 1]);
+}
+
+}  // namespace
+
 std::string Trace::ToChromeJson() const {
   std::string out = "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"schema\":\"thalweg.trace/1\"},\"traceEvents\":[";
   const char* separator = "\n";
@@ -81,10 +102,23 @@ std::string Trace::ToChromeJson() const {
     begin_event();
     absl::StrAppend(&out, "{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":", d, ",\"args\":{\"name\":", JsonString(devices[d]), "}}");
   }
+  std::set<std::pair<int32_t, int32_t>> rows;
+  for (const TraceEvent& e : events) rows.emplace(nodes[e.node].device, RowOf(*this, e));
+  for (const auto& [device, row] : rows) {
+    begin_event();
+    absl::StrAppend(&out, "{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":", device, ",\"tid\":", row,
+                    ",\"args\":{\"name\":", JsonString(RowName(*this, row)), "}}");
+  }
+  std::vector<int64_t> live(devices.size(), 0);
+  for (const TraceMemoryEvent& e : memory) {
+    begin_event();
+    absl::StrAppend(&out, "{\"ph\":\"C\",\"name\":\"live bytes\",\"pid\":", e.device, ",\"ts\":", Micros(std::max<int64_t>(e.nanos, 0)),
+                    ",\"args\":{\"bytes\":", live[e.device] += e.bytes, "}}");
+  }
   for (const TraceEvent& e : events) {
     const TraceNode& node = nodes[e.node];
     begin_event();
-    absl::StrAppend(&out, "{\"ph\":\"X\",\"name\":", JsonString(node.op), ",\"pid\":", node.device, ",\"tid\":", e.thread,
+    absl::StrAppend(&out, "{\"ph\":\"X\",\"name\":", JsonString(node.op), ",\"pid\":", node.device, ",\"tid\":", RowOf(*this, e),
                     ",\"ts\":", Micros(e.start_nanos), ",\"dur\":", Micros(e.end_nanos - e.start_nanos),
                     ",\"args\":{\"node\":", JsonString(node.name));
     if (!node.originals.empty() && !(node.originals.size() == 1 && node.originals[0] == node.name)) {
@@ -100,7 +134,7 @@ std::string Trace::ToChromeJson() const {
     begin_event();
     absl::StrAppend(&out, "{\"ph\":\"", is_source ? "s" : "f", "\",", is_source ? "" : "\"bp\":\"e\",",
                     "\"name\":\"transfer\",\"cat\":\"transfer\",\"id\":", node.transfer, ",\"pid\":", node.device,
-                    ",\"tid\":", e.thread, ",\"ts\":", Micros(is_source ? e.end_nanos : e.start_nanos), "}");
+                    ",\"tid\":", RowOf(*this, e), ",\"ts\":", Micros(is_source ? e.end_nanos : e.start_nanos), "}");
   }
   absl::StrAppend(&out, "\n]}\n");
   return out;

@@ -72,12 +72,14 @@ class THALWEG_EXPORT Trace {
   std::shared_ptr<const TraceTables> tables;  // never null after a Run
   std::vector<TraceEvent> events;             // by start time
   std::vector<TraceMemoryEvent> memory;       // by time; empty unless RunOptions::record_memory asked for it
+  int32_t threads = 1;                        // compute threads; events with this thread ran on a device's own engine
   int64_t step_nanos = 0;                     // from entry to return of the Run call
   int64_t dropped_events = 0;                 // did not fit the preallocated rings
 
   // Busy time and gaps per device, computed from events: busy + gap == step_nanos.
   std::vector<TraceDeviceTotals> DeviceTotals() const;
-  // The Chrome trace event format (also read by Perfetto): one row per device and thread, flow arrows from Send to Recv.
+  // The Chrome trace event format (also read by Perfetto): per device one row for each thread, for its compute stream and for
+  // the copies from each other device; flow arrows from Send to Recv; live bytes, where `memory` is not empty.
   std::string ToChromeJson() const;
   absl::Status WriteChromeJson(const std::string& path) const;
 };

@@ -165,6 +165,22 @@ std::vector<TraceGap> FindGaps(const Trace& trace) {
   return gaps;
 }
 
+namespace {
+
+constexpr size_t kMostCurvePoints = 1000;
+
+// Of two neighbours the larger stays.
+void HalveCurve(std::vector<MemoryTimeline::Point>* curve) {
+  size_t kept = 0;
+  for (size_t i = 0; i < curve->size(); i += 2) {
+    const bool second = i + 1 < curve->size() && (*curve)[i + 1].bytes > (*curve)[i].bytes;
+    (*curve)[kept++] = (*curve)[second ? i + 1 : i];
+  }
+  curve->resize(kept);
+}
+
+}  // namespace
+
 std::vector<MemoryTimeline> FindMemoryPeaks(const Trace& trace) {
   std::vector<MemoryTimeline> timelines;
   if (trace.tables == nullptr) return timelines;
@@ -174,6 +190,7 @@ std::vector<MemoryTimeline> FindMemoryPeaks(const Trace& trace) {
   for (const TraceMemoryEvent& e : trace.memory) {
     MemoryTimeline& timeline = timelines[e.device];
     timeline.left_bytes = held[e.device] += e.bytes;
+    timeline.curve.push_back({e.nanos, held[e.device]});
     if (held[e.device] > timeline.peak_bytes) {
       timeline.peak_bytes = held[e.device];
       timeline.peak_nanos = e.nanos;
@@ -190,6 +207,7 @@ std::vector<MemoryTimeline> FindMemoryPeaks(const Trace& trace) {
     passed[e.device] = held[e.device] == timelines[e.device].peak_bytes;
   }
   for (MemoryTimeline& timeline : timelines) {
+    while (timeline.curve.size() > kMostCurvePoints) HalveCurve(&timeline.curve);
     if (timeline.peak_bytes == 0) continue;
     for (const auto& [node, bytes] : holders[timeline.device]) {
       if (bytes > 0) timeline.holders.push_back({node, bytes});

@@ -64,6 +64,11 @@ struct MemoryTimeline {
     int64_t bytes = 0;
   };
   std::vector<Holder> holders;  // at the peak, largest first
+  struct Point {
+    int64_t nanos = 0;
+    int64_t bytes = 0;
+  };
+  std::vector<Point> curve;  // live bytes over time; of many neighbours the largest, so that no peak is lost
 };
 THALWEG_EXPORT std::vector<MemoryTimeline> FindMemoryPeaks(const Trace& trace);
 

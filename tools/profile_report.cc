@@ -376,13 +376,15 @@ class RowWriter {
   void Memory() {
     for (size_t d = 0; d < tables_.devices.size(); ++d) {
       const MemoryTimeline& memory = profile_.devices()[d].memory;
-      OrderedJson holders = OrderedJson::array();
+      OrderedJson holders = OrderedJson::array(), curve = OrderedJson::array();
+      for (const MemoryTimeline::Point& point : memory.curve) curve.push_back({point.nanos, point.bytes});
       for (const MemoryTimeline::Holder& holder : memory.holders) {
         holders.push_back({{"node", holder.node < 0 ? OrderedJson() : OrderedJson(tables_.nodes[holder.node].name)},
                            {"bytes", holder.bytes}});
       }
       rows_.push_back({{"type", "memory"}, {"device", tables_.devices[d]}, {"peak_bytes", memory.peak_bytes},
-                       {"peak_ns", memory.peak_nanos}, {"left_bytes", memory.left_bytes}, {"holders", holders}});
+                       {"peak_ns", memory.peak_nanos}, {"left_bytes", memory.left_bytes}, {"holders", holders},
+                       {"curve", curve}});
     }
   }
 

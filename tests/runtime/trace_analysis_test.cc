@@ -110,6 +110,24 @@ TEST(MemoryPeaks, SayWhenAndWho) {
   EXPECT_EQ(peaks[1].peak_bytes, 8);
 }
 
+TEST(MemoryPeaks, TheCurveKeepsThePeakOfManyChanges) {
+  Trace trace = TwoDevices();
+  trace.memory = {{10, 100, 0, 0}, {20, 1000, 3, 0}, {30, -1000, 3, 0}};
+  const std::vector<MemoryTimeline::Point> few = FindMemoryPeaks(trace)[0].curve;
+  ASSERT_EQ(few.size(), 3u);
+  EXPECT_EQ(few[1].nanos, 20);
+  EXPECT_EQ(few[1].bytes, 1100);
+  for (int64_t i = 0; i < 10'000; ++i) {
+    trace.memory.push_back({100 + 2 * i, i == 7777 ? 5000 : 10, 0, 0});
+    trace.memory.push_back({101 + 2 * i, i == 7777 ? -5000 : -10, 0, 0});
+  }
+  const MemoryTimeline many = FindMemoryPeaks(trace)[0];
+  EXPECT_LE(many.curve.size(), 1000u);
+  const auto largest = std::max_element(many.curve.begin(), many.curve.end(), [](const auto& a, const auto& b) { return a.bytes < b.bytes; });
+  EXPECT_EQ(largest->bytes, many.peak_bytes);
+  EXPECT_EQ(largest->nanos, many.peak_nanos);
+}
+
 TEST(Profile, AddsUpSteps) {
   const Trace trace = TwoDevices();
   Profile profile;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_cat.h"
 #include "thalweg/runtime/session.h"
 
 namespace thalweg {
@@ -19,6 +20,7 @@ Trace TwoDeviceTrace() {
   Trace trace;
   trace.tables = tables;
   trace.step_nanos = 1000;
+  trace.threads = 2;
   trace.events = {{0, 0, 100, 300, 0, 0, -1, 0}, {1, 0, 200, 350, 0, 0, 0, 0}, {2, 1, 400, 500, 0, 0, 1, 0}, {3, 1, 500, 700, 0, 0, 2, 64}};
   return trace;
 }
@@ -63,6 +65,33 @@ versions { producer: 1395 }
     double flops = 0;
     for (const TraceNode& node : trace.tables->nodes) flops += node.flops;
     EXPECT_EQ(flops, 2.0 * static_cast<double>(rows) * 3 * 5);
+  }
+}
+
+// A thread's events, a device's stream and each kind of copy would overlap in one row.
+TEST(Trace, RowsAreNamed) {
+  Trace trace = TwoDeviceTrace();
+  trace.events[2].thread = trace.events[3].thread = trace.threads;  // by the device's own engine
+  const std::string json = trace.ToChromeJson();
+  const auto row = [](int device, int row, const char* name) {
+    return absl::StrCat("\"name\":\"thread_name\",\"pid\":", device, ",\"tid\":", row, ",\"args\":{\"name\":\"", name, "\"}");
+  };
+  EXPECT_NE(json.find(row(0, 0, "caller")), std::string::npos) << json;
+  EXPECT_NE(json.find(row(1, 2, "compute stream")), std::string::npos);
+  EXPECT_NE(json.find(row(1, 3, "copies from /device:CPU:0")), std::string::npos);
+  EXPECT_NE(json.find("\"name\":\"_Recv\",\"pid\":1,\"tid\":3"), std::string::npos);
+  EXPECT_NE(json.find("\"name\":\"Mul\",\"pid\":1,\"tid\":2"), std::string::npos);
+  EXPECT_NE(TwoDeviceTrace().ToChromeJson().find(row(1, 1, "worker 1")), std::string::npos);
+}
+
+TEST(Trace, LiveBytesAreCounted) {
+  Trace trace = TwoDeviceTrace();
+  EXPECT_EQ(trace.ToChromeJson().find("live bytes"), std::string::npos);
+  trace.memory = {{100, 64, 0, 0}, {200, 16, 3, 1}, {300, -64, 0, 0}};
+  const std::string json = trace.ToChromeJson();
+  for (const char* counter : {"\"pid\":0,\"ts\":0.100,\"args\":{\"bytes\":64}", "\"pid\":1,\"ts\":0.200,\"args\":{\"bytes\":16}",
+                              "\"pid\":0,\"ts\":0.300,\"args\":{\"bytes\":0}"}) {
+    EXPECT_NE(json.find(absl::StrCat("{\"ph\":\"C\",\"name\":\"live bytes\",", counter)), std::string::npos) << counter;
   }
 }
 

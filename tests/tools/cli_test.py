@@ -512,9 +512,9 @@ class InspectTest(CliTest):
         self.assertRegex(self.ok("inspect", "g.pb", "--ops").out, r"Neg +2")
         self.fails(1, "NOT_FOUND", "inspect", "g.pb", "--node", "zzz")
         self.fails(1, "NOT_FOUND", "inspect", "g.pb", "--node", "zzz", "--json")
-        [node] = self.ok("inspect", "g.pb", "--node", "a", "--shape", "x=7x2", "--json").json["matched"]
-        self.assertEqual((node["name"], node["op"], node["inputs"]), ("a", "Neg", ["x:0"]))
-        self.assertEqual(node["outputs"], [{"dtype": "float32", "shape": [7, 2]}])
+        [found] = self.ok("inspect", "g.pb", "--node", "a", "--shape", "x=7x2", "--json").json["matched"]
+        self.assertEqual((found["name"], found["op"], found["inputs"]), ("a", "Neg", ["x:0"]))
+        self.assertEqual(found["outputs"], [{"dtype": "float32", "shape": [7, 2]}])
         self.fails(1, "NOT_FOUND", "inspect", "g.pb", "--path", "b", "x")
 
 
@@ -661,13 +661,15 @@ class ProfileTest(CliTest):
         memory = {row["device"].rsplit("device:")[-1]: row for row in self.rows(document, "memory")}
         self.assertGreaterEqual(memory["GPU:0"]["peak_bytes"], 512 * 512 * 4)
         self.assertIn("slow", memory["CPU:0"]["holders"][0]["node"])
+        self.assertIn([memory["CPU:0"]["peak_ns"], memory["CPU:0"]["peak_bytes"]], memory["CPU:0"]["curve"])
 
     def test_text_and_files(self):
         out = self.profile("--by", "op,scope,device,loop", "--critical-path", "--gaps", "--chrome", "t.json", "-o", "a.twp", "-d", "CPU:0,CPU:1").out
         for words in ("totals close: ", "by op", "by scope", "critical path", "gaps on", "transfers", "memory of CPU:0", "slow"):
             self.assertIn(words, out)
         with open(self.path("t.json"), encoding="utf-8") as file:
-            self.assertTrue(json.load(file)["traceEvents"])
+            events = json.load(file)["traceEvents"]
+        self.assertLessEqual({"X", "s", "f", "C"}, {event["ph"] for event in events})
         rows = [json.loads(line) for line in self.profile("--jsonl", "-d", "CPU:0,CPU:1").out.splitlines()]
         self.assertEqual({row["schema"] for row in rows}, {"thalweg.profile/1"})
         self.assertEqual(rows[0]["type"], "profile")

@@ -112,6 +112,7 @@ absl::Status ReadRequest(const Arguments& arguments, Request* request) {
   return absl::OkStatus();
 }
 
+// Leaves the last step in `trace`, the one whose memory is recorded too.
 // Recorded steps and plain ones take turns, so that both see the same machine: their difference is what recording costs. Which of a
 // pair comes first changes too, because adding a recorded step to the profile leaves the caches to the step after it.
 absl::Status Measure(const Request& request, const PreparedStep& prepared, Cancellation& cancellation, Trace* trace,
@@ -144,12 +145,9 @@ absl::Status Measure(const Request& request, const PreparedStep& prepared, Cance
     if (i % 2 == 1) THALWEG_RETURN_IF_ERROR(run_plain());
   }
   results.clear();  // so that freeing the last step's is not counted against this one
-  RunOptions with_memory = traced;
-  Trace memory;
-  with_memory.trace = &memory;
-  with_memory.record_memory = true;
-  THALWEG_RETURN_IF_ERROR(run(with_memory, &nanos));
-  result->profile.AddMemory(memory);
+  traced.record_memory = true;
+  THALWEG_RETURN_IF_ERROR(run(traced, &nanos));
+  result->profile.AddMemory(*trace);
   result->has_memory = true;
   return absl::OkStatus();
 }
