@@ -247,7 +247,10 @@ absl::Status PoolShape(ShapeContext& c, PoolKind kind, absl::Span<const int64_t>
                              WindowedDim(input.dim(d), dim.size < 1 ? kUnknownDim : dim.size, dim, window.padding));
     out.set_dim(d, size);
   }
-  if (kind == PoolKind::kMax && window.channels.size >= 1 && window.channels.stride >= 1) {
+  if (kind == PoolKind::kMax && window.channels.stride < 1) {
+    return absl::InvalidArgumentError(absl::StrCat("the stride along channels is ", window.channels.stride, "; it must be > 0"));
+  }
+  if (kind == PoolKind::kMax && window.channels.size >= 1) {
     // Even a window of one channel must fit.
     const int c_dim = window.channel_dim();
     THALWEG_ASSIGN_OR_RETURN(const int64_t channels,

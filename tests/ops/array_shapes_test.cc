@@ -168,6 +168,7 @@ TEST(ShapeInference, ConvolutionsAndPoolsUseEitherInput) {
   const std::vector<int64_t> channels = {1, 1, 1, 3};
   EXPECT_EQ(Conv("AvgPool", channels).With("ksize", MakeListAttr(channels)).Shaped({1, 7, 3, 6}).Run(), "[1,7,3,6]");
   EXPECT_EQ(Conv("MaxPool", channels).With("ksize", MakeListAttr(channels)).Shaped({1, 7, 3, 6}).Run(), "[1,7,3,2]");
+  EXPECT_EQ(Conv("MaxPool", {1, 1, 1, 0}).With("ksize", MakeListAttr<int64_t>({1, 3, 1, 1})).Shaped(image).Run(), "INVALID_ARGUMENT");
   EXPECT_EQ(Conv("MaxPoolV2").Shaped(image).Shaped({3}, DType::kInt32).Shaped({4}, DType::kInt32).Run(), "INVALID_ARGUMENT");
 }
 
