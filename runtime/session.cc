@@ -16,6 +16,7 @@
 #include "thalweg/graph/compile_graph.h"
 #include "thalweg/graph/loader.h"
 #include "thalweg/graph/lowering/lower_functions.h"
+#include "thalweg/graph/prune.h"
 #include "thalweg/ops/register_all.h"
 #include "thalweg/runtime/callable.h"
 #include "thalweg/runtime/function_plans.h"
@@ -210,6 +211,20 @@ absl::string_view WithoutPort(absl::string_view target) {
   return std::all_of(port.begin(), port.end(), absl::ascii_isdigit) ? target.substr(0, colon) : target;
 }
 
+// What a feed of a node that is not there may have meant: the inputs of the graph.
+std::string PlaceholdersText(const Graph& graph) {
+  constexpr size_t kMost = 20;
+  std::vector<std::string> names;
+  size_t count = 0;
+  for (const Node& node : graph.nodes()) {
+    if (node.removed || !IsPlaceholder(node) || ++count > kMost) continue;
+    names.push_back(absl::StrCat("'", node.name, "' (", DTypeName(node.output_types[0]), ")"));
+  }
+  if (names.empty()) return "; it has no placeholders";
+  return absl::StrCat("; its placeholders: ", absl::StrJoin(names, ", "),
+                      count > kMost ? absl::StrCat(" and ", count - kMost, " more") : "");
+}
+
 absl::StatusOr<Endpoint> SessionImpl::ParseTensor(const Graph& graph, const std::string& text, const char* what) const {
   absl::StatusOr<Endpoint> endpoint = graph.ParseEndpoint(text);
   if (!endpoint.ok()) return absl::Status(endpoint.status().code(), absl::StrCat(what, " '", text, "': ", endpoint.status().message()));
@@ -229,7 +244,10 @@ absl::StatusOr<SessionImpl::Signature> SessionImpl::Resolve(const Graph& graph, 
   }
   Signature signature;
   for (const std::string& text : feeds) {
-    THALWEG_ASSIGN_OR_RETURN(Endpoint e, ParseTensor(graph, text, "feed"));
+    absl::StatusOr<Endpoint> parsed = ParseTensor(graph, text, "feed");
+    if (absl::IsNotFound(parsed.status()))
+      return absl::NotFoundError(absl::StrCat(parsed.status().message(), PlaceholdersText(graph)));
+    THALWEG_ASSIGN_OR_RETURN(const Endpoint e, std::move(parsed));
     if (std::find(signature.feeds.begin(), signature.feeds.end(), e) != signature.feeds.end()) {
       return absl::InvalidArgumentError(absl::StrCat("'", graph.EndpointName(e), "' is fed twice"));
     }

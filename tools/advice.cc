@@ -53,6 +53,7 @@ std::string AdviceForMemory(absl::string_view verb, const std::string& quoted_gr
 std::string AdviceForLoad(const std::string& graph, const absl::Status& status) {
   if (absl::IsNotFound(status) && absl::StrContains(status.message(), graph))
     return absl::StrCat("ls ", ShellQuote(FolderOf(graph)));
+  if (absl::IsPermissionDenied(status)) return absl::StrCat("ls -l ", ShellQuote(graph));
   // The file is no graph, or not a whole one: its size and date say more than another look inside.
   if (absl::StartsWith(status.message(), absl::StrCat(graph, ": "))) return absl::StrCat("ls -l ", ShellQuote(graph));
   return absl::StrCat("thalweg inspect ", ShellQuote(graph), " --check");
@@ -72,9 +73,8 @@ std::string AdviceForStep(absl::string_view verb, const std::string& graph, cons
   return absl::StrCat("thalweg inspect ", quoted);
 }
 
-bool LacksDevice(const absl::Status& status, const SessionOptions& options) {
-  if (!absl::StrContains(status.message(), "which does not exist (devices: ")) return false;
-  return !options.soft_placement || absl::StrContains(status.message(), "the placement of node '");
+bool LacksDevice(const absl::Status& status) {
+  return absl::StrContains(status.message(), "which does not exist (devices: ");
 }
 
 }  // namespace thalweg::tools

@@ -66,6 +66,12 @@ absl::Status OutputFile::Commit() {
   return absl::OkStatus();
 }
 
+absl::Status CheckCanWrite(const std::string& path) {
+  struct stat info;
+  if (stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode)) return absl::OkStatus();
+  return OutputFile::Create(path).status();
+}
+
 absl::Status WriteFile(const std::string& path, absl::string_view bytes) {
   THALWEG_ASSIGN_OR_RETURN(const std::unique_ptr<OutputFile> file, OutputFile::Create(path));
   THALWEG_RETURN_IF_ERROR(file->Write(bytes));

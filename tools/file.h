@@ -40,6 +40,9 @@ class OutputFile {
   uint64_t position_ = 0;
 };
 
+// OK if a file could be created under this name now: asked before work whose result would go there. Opens no pipe or
+// device, since whoever is at the other end would take that for all of it.
+absl::Status CheckCanWrite(const std::string& path);
 absl::Status WriteFile(const std::string& path, absl::string_view bytes);
 
 }  // namespace thalweg::tools

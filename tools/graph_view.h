@@ -46,6 +46,6 @@ absl::StatusOr<std::vector<NodeId>> UnfedPlaceholders(const Graph& graph, const 
                                                       const std::vector<std::string>& targets);
 
 // What a step fetches if nobody says: the first of the likely outputs.
-std::vector<std::string> LikelyFetches(const GraphSummary& summary, size_t limit);
+std::vector<std::string> LikelyFetches(const GraphSummary& summary, size_t limit = 16);
 
 }  // namespace thalweg::tools

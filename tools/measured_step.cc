@@ -17,8 +17,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr size_t kMaxDefaultFetches = 16;
-
 // Everything after loading.
 absl::Status Prepare(const MeasuredStep& step, const GraphView& view, Cancellation* cancellation, PreparedStep* prepared) {
   THALWEG_ASSIGN_OR_RETURN(Feeds feeds, BuildFeeds(*prepared->session, step.inputs));
@@ -76,7 +74,7 @@ OpenedStep OpenMeasuredStep(Console& console, MeasuredStep* step) {
   if (!loaded.ok()) return fail(loaded, ExitCodeOfLoad(loaded), AdviceForLoad(step->graph, loaded));
   opened.view = *std::move(view);
   if (!step->fetches.empty() || !step->targets.empty()) return opened;
-  step->fetches = LikelyFetches(*opened.view->summary, kMaxDefaultFetches);
+  step->fetches = LikelyFetches(*opened.view->summary);
   if (step->fetches.empty()) {
     return fail(
         absl::InvalidArgumentError("this graph has no output that stands out; say what to fetch with -f TENSOR"),

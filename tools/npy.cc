@@ -81,7 +81,7 @@ struct Header {
 };
 
 absl::Status Bad(absl::string_view label, absl::string_view what) {
-  return absl::InvalidArgumentError(absl::StrCat(label, ": not a .npy array: ", what));
+  return absl::DataLossError(absl::StrCat(label, ": not a .npy array: ", what));
 }
 
 absl::StatusOr<Header> ParseHeader(absl::string_view text, absl::string_view label) {

@@ -13,8 +13,6 @@
 namespace thalweg::tools {
 namespace {
 
-constexpr size_t kMaxDefaultFetches = 16;
-
 absl::StatusOr<std::vector<PlacementDevice>> Devices(const std::string& list) {
   THALWEG_ASSIGN_OR_RETURN(const std::vector<DeviceRequest> requests, ParseDeviceList(list));
   THALWEG_ASSIGN_OR_RETURN(const std::vector<std::shared_ptr<Device>> made,
@@ -59,11 +57,7 @@ absl::StatusOr<PlacedGraph> PlaceView(const GraphView& view, const SessionOption
                                       const std::vector<std::string>& targets) {
   PlacedGraph placed;
   placed.loaded_nodes = view.graph().num_nodes();
-  placed.fetches = fetches.empty() && targets.empty() ? LikelyFetches(*view.summary, kMaxDefaultFetches) : fetches;
-  if (placed.fetches.empty() && targets.empty()) {
-    return absl::InvalidArgumentError(
-        "this graph has no output that stands out; say what a step should fetch with -f TENSOR");
-  }
+  placed.fetches = fetches;
   THALWEG_ASSIGN_OR_RETURN(placed.devices, Devices(options.devices));
   const std::unique_ptr<KernelCatalog> kernels = MakeKernelCatalog(BuiltinOps());
   const std::unique_ptr<ConstantEvaluator> evaluator = MakeConstantEvaluator(BuiltinOps());

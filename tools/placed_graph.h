@@ -23,8 +23,8 @@ struct PlacedGraph {
   }
 };
 
-// As a session with these options would run a step with these fetches and targets (without any: the likely outputs),
-// every placeholder that it needs being fed.
+// As a session with these options would run a step with these fetches and targets, every placeholder that it needs being
+// fed.
 absl::StatusOr<PlacedGraph> PlaceView(const GraphView& view, const SessionOptions& options,
                                       const std::vector<std::string>& fetches, const std::vector<std::string>& targets);
 

@@ -37,7 +37,7 @@ absl::Status CheckPolicy(const std::string& policy) {
 // "RE=DEV", split at the last '='.
 absl::Status ReadPin(const std::string& text, SessionOptions* options) {
   const size_t equals = text.rfind('=');
-  if (equals == std::string::npos || equals == 0) {
+  if (equals == std::string::npos || equals == 0 || equals + 1 == text.size()) {
     return absl::InvalidArgumentError(absl::StrCat("--pin: '", text, "' is not RE=DEVICE, as in 'conv.*=CPU:1'"));
   }
   const std::string pattern = text.substr(0, equals), device = text.substr(equals + 1);

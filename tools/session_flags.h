@@ -26,11 +26,11 @@ struct SessionFlagsResult {
 };
 SessionFlagsResult ReadSessionFlags(const Arguments& arguments);
 
-// --threads, one number or a list as ParseIntegerList takes it; {0}, one per core, if the flag is absent.
 // One line for every pin that matches no node, and one for the nodes of a placement file that the graph does not have.
 // None for graphs with functions, whose nodes come into being later.
 std::vector<std::string> RequestsWithoutNodes(const SessionOptions& options, const Graph& graph);
 
+// --threads, one number or a list as ParseIntegerList takes it; {0}, one per core, if the flag is absent.
 absl::StatusOr<std::vector<int64_t>> ReadThreadCounts(const Arguments& arguments);
 
 }  // namespace thalweg::tools

@@ -297,7 +297,7 @@ class FailureTest(CliTest):
         self.assertIn("run", verb.err)
         for arguments in (["run"], ["run", "g.pb"], ["run", "g.pb", "-f", "sum", "--timeout", "soon"], ["run", "g.pb", "-f", "sum", "-i", "x"],
                           ["run", "g.pb", "-f", "sum", "--threads", "0"], ["run", "g.pb", "-f", "sum", "--policy", "best"],
-                          ["run", "g.pb", "-f", "sum", "--pin", "("], ["run", "g.pb", "-f", "sum", "--pin", "(=CPU:0"],
+                          ["run", "g.pb", "-f", "sum", "--pin", "("], ["run", "g.pb", "-f", "sum", "--pin", "sum="], ["run", "g.pb", "-f", "sum", "--pin", "(=CPU:0"],
                           ["run", "g.pb", "-f", "sum", "--memory-limit", "much"], ["run", "g.pb", "-f", "sum", "--tol", "f32=1"],
                           ["run", "g.pb", "-f", "sum", "--no-opt=no-such-pass"], ["run", "g.pb", "-f", "sum", "-d", "what?"],
                           ["inspect"], ["inspect", "g.pb", "--node", "("], ["bench", "g.pb", "-n", "5", "--duration", "1s"], ["bench", "g.pb", "--duration", "0s"], ["help", "xyzzy"]):
@@ -307,11 +307,45 @@ class FailureTest(CliTest):
     def test_output_that_cannot_be_written(self):
         self.write("g.pb", add_graph())
         self.fails(2, "[A-Z_]+", "run", "g.pb", "-i", "x=[[1,2]]", "-i", "y=[[3,4]]", "-f", "sum", "-o", "no/such/folder/out.npz")
+        feeds = ("-i", "x=[[1,2]]", "-i", "y=[[3,4]]")
+        # A folder that is not there is seen before anything runs, a full disk only afterwards.
+        for command in (["run", "g.pb", *feeds, "-f", "sum", "--trace"], ["place", "g.pb", "-f", "sum", "--out"],
+                        ["profile", "g.pb", "-f", "sum", "--steps", "1", "-o"],
+                        ["profile", "g.pb", "-f", "sum", "--steps", "1", "--chrome"]):
+            with self.subTest(command):
+                self.assertNotIn("{", self.fails(2, "NOT_FOUND", *command, "no/such/folder/file").out)
+                self.assertIn("df -h", self.fails(1, "RESOURCE_EXHAUSTED", *command, "/dev/full").err)
+
+    def test_what_to_fetch_must_be_said_if_nothing_stands_out(self):
+        self.write("c.pbtxt", int_const("c", 3))
+        for verb in ("place", "bench", "profile"):
+            with self.subTest(verb):
+                self.assertIn("-f TENSOR", self.fails(2, "INVALID_ARGUMENT", verb, "c.pbtxt").err)
+
+    def test_feeds_of_nothing_name_what_can_be_fed(self):
+        self.write("g.pb", add_graph())
+        err = self.fails(1, "NOT_FOUND", "run", "g.pb", "-i", "X=[[1,2]]", "-f", "sum").err
+        self.assertIn("did you mean 'x'", err)
+        self.assertIn("its placeholders: 'x' (float32), 'y' (float32)", err)
+        self.write("c.pbtxt", int_const("c", 3))
+        self.assertIn("it has no placeholders", self.fails(1, "NOT_FOUND", "run", "c.pbtxt", "-i", "x=1", "-f", "c").err)
+
+    def test_arrays_that_are_none(self):
+        self.write("g.pb", add_graph())
+        header = "{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999, 99999999999)}".ljust(117) + "\n"
+        self.write("huge.npy", b"\x93NUMPY\x01\x00\x76\x00" + header.encode())
+        self.write("text.npy", b"1 2 3\n")
+        for file in ("huge.npy", "text.npy"):
+            with self.subTest(file):
+                self.assertIn(file, self.fails(2, "DATA_LOSS", "run", "g.pb", "-i", f"x=@{file}", "-f", "sum").err)
 
     def test_devices_that_are_missing(self):
         self.write("far.pb", graph(placeholder("x", "float"), node("y", "Neg", ["x"], type_attr("T", "float"), device="/device:GPU:3")))
         self.fails(7, "INVALID_ARGUMENT", "run", "far.pb", "-i", "x=1", "-f", "y", "--no-soft-placement")
         self.ok("run", "far.pb", "-i", "x=1", "-f", "y")
+        self.write("away.pb", graph(placeholder("x", "float"), node("y", "Neg", ["x"], type_attr("T", "float"), device="/job:worker/task:1")))
+        self.fails(7, "INVALID_ARGUMENT", "run", "away.pb", "-i", "x=1", "-f", "y")
+        self.fails(7, "INVALID_ARGUMENT", "place", "away.pb", "-f", "y")
         self.write("g.pb", add_graph())
         self.fails(7, "NOT_FOUND", "run", "g.pb", "-f", "sum", "-d", "CPU:0,GPU:0=warp")
         self.fails(7, "NOT_FOUND", "run", "g.pb", "-f", "sum", "--pin", "sum=GPU:0")
@@ -329,7 +363,8 @@ class FailureTest(CliTest):
                 self.assertIn("--pin 'su=CPU:0' matches no node", err)
                 self.assertNotIn("'sum=CPU:0'", err)
                 self.assertIn("names 2 nodes that the graph does not have, the first of them 'a'", err)
-        self.assertIn("white space", self.ok("run", "g.pb", "-i", "x=[[1,2]]", "-i", "y=[[3,4]]", "-f", " sum").err)
+        for feed, request in (("x=[[1,2]]", ("-f", " sum")), (" x=[[1,2]]", ("-f", "sum")), ("x=[[1,2]]", ("--target", "sum "))):
+            self.assertIn("white space", self.ok("run", "g.pb", "-i", feed, "-i", "y=[[3,4]]", *request).err)
 
     def test_advice_can_be_followed(self):
         """The command after an error is one that helps, not the one that failed."""

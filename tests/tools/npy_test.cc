@@ -145,18 +145,18 @@ TEST(NpyTest, MakesBytesOtherThanZeroTrue) {
 }
 
 TEST(NpyTest, RefusesWhatIsNoArray) {
-  ExpectRefused("", absl::StatusCode::kInvalidArgument, "NUMPY");
-  ExpectRefused("hello world", absl::StatusCode::kInvalidArgument, "NUMPY");
+  ExpectRefused("", absl::StatusCode::kDataLoss, "NUMPY");
+  ExpectRefused("hello world", absl::StatusCode::kDataLoss, "NUMPY");
   ExpectRefused("\x93NUMPY"s, absl::StatusCode::kDataLoss, "header");
-  ExpectRefused("\x93NUMPY\x09\0\x10\0"s, absl::StatusCode::kInvalidArgument, "version 9");
+  ExpectRefused("\x93NUMPY\x09\0\x10\0"s, absl::StatusCode::kDataLoss, "version 9");
   ExpectRefused("\x93NUMPY\x01\0\xFF\xFF{"s, absl::StatusCode::kDataLoss, "header");
-  ExpectRefused("\x93NUMPY\x02\0\xFF\xFF\xFF\xFF{"s, absl::StatusCode::kInvalidArgument, "header of");
-  ExpectRefused(File("[1, 2]", ""), absl::StatusCode::kInvalidArgument, "dictionary");
-  ExpectRefused(File("{'descr': '<f4'}", ""), absl::StatusCode::kInvalidArgument, "incomplete");
+  ExpectRefused("\x93NUMPY\x02\0\xFF\xFF\xFF\xFF{"s, absl::StatusCode::kDataLoss, "header of");
+  ExpectRefused(File("[1, 2]", ""), absl::StatusCode::kDataLoss, "dictionary");
+  ExpectRefused(File("{'descr': '<f4'}", ""), absl::StatusCode::kDataLoss, "incomplete");
   ExpectRefused(File("{'descr': '<f4', 'fortran_order': False, 'shape': (1,)} + x", "abcd"),
-                absl::StatusCode::kInvalidArgument, "incomplete");
-  ExpectRefused(File(Header("<f4", "(1, -2)"), ""), absl::StatusCode::kInvalidArgument, "shape");
-  ExpectRefused(File(Header("<f4", "1"), ""), absl::StatusCode::kInvalidArgument, "shape");
+                absl::StatusCode::kDataLoss, "incomplete");
+  ExpectRefused(File(Header("<f4", "(1, -2)"), ""), absl::StatusCode::kDataLoss, "shape");
+  ExpectRefused(File(Header("<f4", "1"), ""), absl::StatusCode::kDataLoss, "shape");
   ExpectRefused(File(Header("<q4", "(1,)"), "abcd"), absl::StatusCode::kUnimplemented, "<q4");
   ExpectRefused(File(Header("<f3", "(1,)"), "abc"), absl::StatusCode::kUnimplemented, "<f3");
 }
@@ -172,12 +172,12 @@ TEST(NpyTest, RefusesBigEndianStructuredAndObjectArrays) {
 
 TEST(NpyTest, RefusesLengthsThatDoNotFitTheShape) {
   ExpectRefused(File(Header("<f4", "(2,)"), "abcd"), absl::StatusCode::kDataLoss, "8 bytes");
-  ExpectRefused(File(Header("<f4", "(1,)"), "abcdefgh"), absl::StatusCode::kInvalidArgument, "4 bytes");
-  ExpectRefused(File(Header("<f4", "(4611686018427387904, 4)"), ""), absl::StatusCode::kInvalidArgument, "");
-  ExpectRefused(File(Header("<f8", "(4611686018427387904,)"), ""), absl::StatusCode::kInvalidArgument, "overflow");
-  ExpectRefused(File(Header("<f4", "(99999999999999999999,)"), ""), absl::StatusCode::kInvalidArgument, "shape");
-  ExpectRefused(File(Header("|S0", "(4611686018427387904,)"), ""), absl::StatusCode::kInvalidArgument, "too many");
-  ExpectRefused(File(Header("|S99999999999999999999", "(1,)"), ""), absl::StatusCode::kInvalidArgument, "element type");
+  ExpectRefused(File(Header("<f4", "(1,)"), "abcdefgh"), absl::StatusCode::kDataLoss, "4 bytes");
+  ExpectRefused(File(Header("<f4", "(4611686018427387904, 4)"), ""), absl::StatusCode::kDataLoss, "");
+  ExpectRefused(File(Header("<f8", "(4611686018427387904,)"), ""), absl::StatusCode::kDataLoss, "overflow");
+  ExpectRefused(File(Header("<f4", "(99999999999999999999,)"), ""), absl::StatusCode::kDataLoss, "shape");
+  ExpectRefused(File(Header("|S0", "(4611686018427387904,)"), ""), absl::StatusCode::kDataLoss, "too many");
+  ExpectRefused(File(Header("|S99999999999999999999", "(1,)"), ""), absl::StatusCode::kDataLoss, "element type");
 }
 
 TEST(NpyTest, SurvivesEveryTruncationAndManyChangedBytes) {

@@ -281,7 +281,7 @@ int Report(const PlacedGraph& placed, const SessionOptions& options, const Argum
   if (const auto out = arguments.Value("out")) {
     const absl::Status status =
         WriteFile(*out, WritePlacementJson(placed.compiled.graph, placed.compiled.placement, placed.devices));
-    if (!status.ok()) return console.Fail({status, kExitUsage, "df -h ."});
+    if (!status.ok()) return console.Fail({status, kExitRunFailed, "df -h ."});
   }
   if (arguments.Has("json")) {
     PrintJson(placed, path, options, console);
@@ -297,6 +297,10 @@ int Run(const Arguments& arguments, Console& console) {
   const std::string& path = arguments.positional()[0];
   const SessionFlagsResult session = ReadSessionFlags(arguments);
   if (!session.failure.status.ok()) return console.Fail(session.failure);
+  if (const auto out = arguments.Value("out")) {
+    if (absl::Status status = CheckCanWrite(*out); !status.ok())
+      return console.Fail({ForFlag("out", status), kExitUsage, "thalweg help place"});
+  }
   if (absl::Status status = CheckIsGraphFile(path); !status.ok()) {
     return console.Fail({status, kExitGraphUnusable, absl::StrCat("ls ", ShellQuote(path))});
   }
@@ -307,10 +311,17 @@ int Run(const Arguments& arguments, Console& console) {
     const absl::Status status = (*view)->loaded.status();
     return console.Fail({status, kExitGraphUnusable, AdviceForLoad(path, status)});
   }
-  const absl::StatusOr<PlacedGraph> placed =
-      PlaceView(**view, session.options, arguments.All("fetch"), arguments.All("target"));
+  std::vector<std::string> fetches = arguments.All("fetch");
+  const std::vector<std::string> targets = arguments.All("target");
+  if (fetches.empty() && targets.empty()) fetches = LikelyFetches(*(*view)->summary);
+  if (fetches.empty() && targets.empty()) {
+    return console.Fail({absl::InvalidArgumentError(
+                             "this graph has no output that stands out; say what a step should fetch with -f TENSOR"),
+                         kExitUsage, absl::StrCat("thalweg inspect ", ShellQuote(path), " --all")});
+  }
+  const absl::StatusOr<PlacedGraph> placed = PlaceView(**view, session.options, fetches, targets);
   if (!placed.ok()) {
-    const ExitCode code = LacksDevice(placed.status(), session.options) ? kExitDeviceMissing : kExitRunFailed;
+    const ExitCode code = LacksDevice(placed.status()) ? kExitDeviceMissing : kExitRunFailed;
     return console.Fail({placed.status(), code, AdviceForStep("place", path, placed.status())});
   }
   for (const std::string& line : RequestsWithoutNodes(session.options, (*view)->graph())) console.Warn(line);

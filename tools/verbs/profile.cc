@@ -168,11 +168,11 @@ int Report(const Request& request, const Arguments& arguments, const ProfileResu
   const OrderedJson document = ProfileJson(result, ConfigJson(request, result.threads));
   if (!request.output.empty()) {
     if (absl::Status status = WriteFile(request.output, ToText(document)); !status.ok())
-      return console.Fail({status, kExitUsage, "thalweg help profile"});
+      return console.Fail({status, kExitRunFailed, "df -h ."});
   }
   if (!request.chrome.empty()) {
     if (absl::Status status = trace.WriteChromeJson(request.chrome); !status.ok())
-      return console.Fail({status, kExitUsage, "thalweg help profile"});
+      return console.Fail({status, kExitRunFailed, "df -h ."});
   }
   if (arguments.Has("json")) console.Print(ToText(document));
   else if (arguments.Has("jsonl")) console.Print(ProfileJsonLines(document));
@@ -187,6 +187,11 @@ int Run(const Arguments& arguments, Console& console) {
   SessionFlagsResult session = ReadSessionFlags(arguments);
   if (!session.failure.status.ok()) return console.Fail(session.failure);
   request.step.session = std::move(session.options);
+  for (const auto& [flag, file] : {std::pair("output", request.output), std::pair("chrome", request.chrome)}) {
+    if (file.empty()) continue;
+    if (absl::Status status = CheckCanWrite(file); !status.ok())
+      return console.Fail({ForFlag(flag, status), kExitUsage, "thalweg help profile"});
+  }
   InterruptGuard interrupts;
   const OpenedStep opened = OpenMeasuredStep(console, &request.step);
   if (opened.view == nullptr) return console.Fail(opened.failure);

@@ -17,6 +17,7 @@
 #include "thalweg/tools/compare.h"
 #include "thalweg/tools/dump.h"
 #include "thalweg/tools/feeds.h"
+#include "thalweg/tools/file.h"
 #include "thalweg/tools/interrupt.h"
 #include "thalweg/tools/open_session.h"
 #include "thalweg/tools/run_report.h"
@@ -178,6 +179,10 @@ class Runner {
       if (!writer.ok()) return Fail({writer.status(), kExitUsage, "thalweg help run"});
       writer_ = *std::move(writer);
     }
+    if (!request_.trace.empty()) {
+      if (absl::Status status = CheckCanWrite(request_.trace); !status.ok())
+        return Fail({ForFlag("trace", status), kExitUsage, "thalweg help run"});
+    }
     if (!request_.expect.empty()) {
       absl::StatusOr<TensorArchive> reference = TensorArchive::Open(request_.expect);
       if (!reference.ok()) return Fail({ForFlag("expect", reference.status()), kExitUsage, "thalweg help run"});
@@ -196,10 +201,13 @@ class Runner {
 
   // What the command line says of nodes that are not there is passed over, but not in silence.
   void WarnOfRequests() {
-    for (const std::string& name : request_.fetches) {
+    const auto warn_of_blanks = [this](absl::string_view flag, const std::string& name) {
       if (absl::StripAsciiWhitespace(name) != name)
-        console_.Warn(absl::StrCat("-f '", name, "' has white space around the name, which was left out"));
-    }
+        console_.Warn(absl::StrCat(flag, " '", name, "' has white space around the name, which was left out"));
+    };
+    for (const InputSpec& input : request_.inputs) warn_of_blanks("-i", input.name);
+    for (const std::string& name : request_.fetches) warn_of_blanks("-f", name);
+    for (const std::string& name : request_.targets) warn_of_blanks("--target", name);
     if (request_.session.pins.empty() && request_.session.placement_file.empty()) return;
     const absl::StatusOr<std::unique_ptr<GraphView>> view = OpenGraph(request_.graph);
     if (!view.ok()) return;
@@ -330,7 +338,7 @@ class Runner {
 
   void RecordFailure(StepOutcome outcome, const std::string& suffix) {
     ExitCode code = request_.script ? kExitRunFailed : ExitCodeOfRun(outcome.status);
-    if (!AnyStepRan() && LacksDevice(outcome.status, request_.session)) code = kExitDeviceMissing;
+    if (!AnyStepRan() && LacksDevice(outcome.status)) code = kExitDeviceMissing;
     if (failed_input_) code = kExitUsage;
     if (interrupts_.interrupted()) code = kExitInterrupted;
     Failure failure{outcome.status, code, AdviceForStep("run", request_.graph, outcome.status)};
