@@ -139,6 +139,11 @@ absl::Status CompiledCallable::CheckFeeds(absl::Span<const Tensor> feeds) const 
       return absl::InvalidArgumentError(absl::StrCat("'", plan_->feed_names[i], "' is ", DTypeName(want), " but was fed ", DTypeName(t.dtype()),
                                                      t.shape().ToString(), "; convert the value first"));
     }
+    // Whatever it names is another session's, or may be gone (D24).
+    if (want == DType::kResource) {
+      return absl::InvalidArgumentError(absl::StrCat("'", plan_->feed_names[i],
+                                                     "' is a resource, whose handle cannot be fed; feed what is read from it"));
+    }
     if (!plan_->feed_shapes[i].IsCompatibleWith(t.shape())) {
       return absl::InvalidArgumentError(absl::StrCat("'", plan_->feed_names[i], "' has shape ", plan_->feed_shapes[i].ToString(),
                                                      " but was fed a tensor of shape ", t.shape().ToString()));

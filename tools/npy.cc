@@ -393,9 +393,8 @@ absl::StatusOr<NpyArray> ParseNpy(absl::string_view bytes, std::shared_ptr<const
   if (!CheckedMul(array.shape.num_elements(), array.item_bytes, &expected)) return Bad(label, "its size overflows");
   const int64_t there = static_cast<int64_t>(bytes.size() - data_start);
   if (there != expected) {
-    const std::string what =
-        absl::StrCat(label, ": ", array.ToString(), " takes ", expected, " bytes, but the file has ", there);
-    return there < expected ? absl::DataLossError(what) : absl::InvalidArgumentError(what);
+    return absl::DataLossError(
+        absl::StrCat(label, ": ", array.ToString(), " takes ", expected, " bytes, but the file has ", there));
   }
   if (array.item_bytes == 0 && array.shape.num_elements() > (int64_t{1} << 24))
     return Bad(label, "too many empty strings");

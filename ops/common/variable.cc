@@ -59,7 +59,8 @@ absl::StatusOr<std::shared_ptr<Variable>> FindVariable(KernelContext& ctx, const
   absl::StatusOr<std::shared_ptr<Variable>> found = LookupResource<Variable>(ctx.step(), handle);
   if (!absl::IsNotFound(found.status())) return found;
   return absl::NotFoundError(
-      absl::StrCat("variable '", handle.name, "' does not exist yet: assign to it first (run its initializer)"));
+      absl::StrCat(handle.name.empty() ? "the variable without a shared_name" : absl::StrCat("variable '", handle.name, "'"),
+                   " does not exist yet: assign to it first (run its initializer)"));
 }
 
 absl::Status CheckVariableDType(const VariableStorage& storage, DType dtype) {

@@ -134,5 +134,23 @@ TEST(StepRules, D23ArgumentsAreCheckedFirst) {
   EXPECT_EQ(Fetch(*session, "read"), std::vector<float>{1}) << "nothing ran";
 }
 
+// D24: a handle may have outlived its session, so that none can be fed.
+TEST(StepRules, D24HandlesCannotBeFed) {
+  auto first = MakeSession(), second = MakeSession();
+  ASSERT_TRUE(first->Run({}, {}, {"init"}).ok());
+  auto handle = first->Run({}, {"count"});
+  ASSERT_TRUE(handle.ok()) << handle.status();
+  const absl::Status status = second->Run({{"count", (*handle)[0]}}, {"read"}).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+  EXPECT_TRUE(absl::StrContains(status.message(), "'count:0' is a resource")) << status;
+}
+
+// A variable may have no name to be called by.
+TEST(StepRules, VariablesWithoutANameAreDescribed) {
+  const absl::Status status = MakeSession()->Run({}, {"read"}).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
+  EXPECT_TRUE(absl::StrContains(status.message(), "the variable without a shared_name does not exist yet")) << status;
+}
+
 }  // namespace
 }  // namespace thalweg
