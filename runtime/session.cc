@@ -11,6 +11,7 @@
 
 #include "absl/container/btree_map.h"
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "thalweg/graph/compile_graph.h"
@@ -220,8 +221,8 @@ std::string PlaceholdersText(const Graph& graph) {
     if (node.removed || !IsPlaceholder(node) || ++count > kMost) continue;
     names.push_back(absl::StrCat("'", node.name, "' (", DTypeName(node.output_types[0]), ")"));
   }
-  if (names.empty()) return "; it has no placeholders";
-  return absl::StrCat("; its placeholders: ", absl::StrJoin(names, ", "),
+  if (names.empty()) return "it has no placeholders";
+  return absl::StrCat("its placeholders: ", absl::StrJoin(names, ", "),
                       count > kMost ? absl::StrCat(" and ", count - kMost, " more") : "");
 }
 
@@ -246,7 +247,8 @@ absl::StatusOr<SessionImpl::Signature> SessionImpl::Resolve(const Graph& graph, 
   for (const std::string& text : feeds) {
     absl::StatusOr<Endpoint> parsed = ParseTensor(graph, text, "feed");
     if (absl::IsNotFound(parsed.status()))
-      return absl::NotFoundError(absl::StrCat(parsed.status().message(), PlaceholdersText(graph)));
+      return absl::NotFoundError(absl::StrCat(
+          parsed.status().message(), absl::EndsWith(parsed.status().message(), "?") ? " " : "; ", PlaceholdersText(graph)));
     THALWEG_ASSIGN_OR_RETURN(const Endpoint e, std::move(parsed));
     if (std::find(signature.feeds.begin(), signature.feeds.end(), e) != signature.feeds.end()) {
       return absl::InvalidArgumentError(absl::StrCat("'", graph.EndpointName(e), "' is fed twice"));

@@ -387,7 +387,8 @@ absl::StatusOr<InputSpec> ParseInputSpec(absl::string_view text) {
         absl::StrCat("'", text, "' is no input; write NAME=VALUE, as in x=@x.npy or x=3.5, or @all.npz"));
   }
   const absl::string_view name = text.substr(0, equals);
-  if (absl::StripAsciiWhitespace(name).empty()) return absl::InvalidArgumentError(absl::StrCat("'", text, "' has no name before the '='"));
+  if (absl::StripAsciiWhitespace(name).empty())
+    return absl::InvalidArgumentError(absl::StrCat("'", text, "' has no name before the '='"));
   return ParseInputValue(name, text.substr(equals + 1));
 }
 

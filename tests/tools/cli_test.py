@@ -297,7 +297,8 @@ class FailureTest(CliTest):
         self.assertIn("run", verb.err)
         for arguments in (["run"], ["run", "g.pb"], ["run", "g.pb", "-f", "sum", "--timeout", "soon"], ["run", "g.pb", "-f", "sum", "-i", "x"],
                           ["run", "g.pb", "-f", "sum", "--threads", "0"], ["run", "g.pb", "-f", "sum", "--policy", "best"],
-                          ["run", "g.pb", "-f", "sum", "--pin", "("], ["run", "g.pb", "-f", "sum", "--pin", "sum="], ["run", "g.pb", "-f", "sum", "--pin", "(=CPU:0"],
+                          ["run", "g.pb", "-f", "sum", "--pin", "("],
+                          ["run", "g.pb", "-f", "sum", "--pin", "sum="], ["run", "g.pb", "-f", "sum", "--pin", "(=CPU:0"],
                           ["run", "g.pb", "-f", "sum", "--memory-limit", "much"], ["run", "g.pb", "-f", "sum", "--tol", "f32=1"],
                           ["run", "g.pb", "-f", "sum", "--no-opt=no-such-pass"], ["run", "g.pb", "-f", "sum", "-d", "what?"],
                           ["inspect"], ["inspect", "g.pb", "--node", "("], ["bench", "g.pb", "-n", "5", "--duration", "1s"], ["bench", "g.pb", "--duration", "0s"], ["help", "xyzzy"]):
@@ -343,7 +344,8 @@ class FailureTest(CliTest):
         self.write("far.pb", graph(placeholder("x", "float"), node("y", "Neg", ["x"], type_attr("T", "float"), device="/device:GPU:3")))
         self.fails(7, "INVALID_ARGUMENT", "run", "far.pb", "-i", "x=1", "-f", "y", "--no-soft-placement")
         self.ok("run", "far.pb", "-i", "x=1", "-f", "y")
-        self.write("away.pb", graph(placeholder("x", "float"), node("y", "Neg", ["x"], type_attr("T", "float"), device="/job:worker/task:1")))
+        away = node("y", "Neg", ["x"], type_attr("T", "float"), device="/job:worker/task:1")
+        self.write("away.pb", graph(placeholder("x", "float"), away))
         self.fails(7, "INVALID_ARGUMENT", "run", "away.pb", "-i", "x=1", "-f", "y")
         self.fails(7, "INVALID_ARGUMENT", "place", "away.pb", "-f", "y")
         self.write("g.pb", add_graph())
@@ -363,7 +365,8 @@ class FailureTest(CliTest):
                 self.assertIn("--pin 'su=CPU:0' matches no node", err)
                 self.assertNotIn("'sum=CPU:0'", err)
                 self.assertIn("names 2 nodes that the graph does not have, the first of them 'a'", err)
-        for feed, request in (("x=[[1,2]]", ("-f", " sum")), (" x=[[1,2]]", ("-f", "sum")), ("x=[[1,2]]", ("--target", "sum "))):
+        for feed, request in (("x=[[1,2]]", ("-f", " sum")), (" x=[[1,2]]", ("-f", "sum")),
+                              ("x=[[1,2]]", ("--target", "sum "))):
             self.assertIn("white space", self.ok("run", "g.pb", "-i", feed, "-i", "y=[[3,4]]", *request).err)
 
     def test_advice_can_be_followed(self):
