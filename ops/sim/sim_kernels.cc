@@ -65,18 +65,19 @@ absl::StatusOr<std::unique_ptr<Kernel>> MakeSimKernel(const KernelInit& init) {
   return std::unique_ptr<Kernel>(std::make_unique<SimKernel>(std::move(inner)));
 }
 
-// About half of the core ops: elementwise, data movement, matrix products and convolutions. What is missing here (Unique,
-// Where, TopK, string ops, variables ...) shows placement and transfers at work, as on a real accelerator.
+// The core ops that compute elementwise, move data, multiply matrices or convolve. What is missing here (Unique, Where, TopK,
+// string ops, variables ...) shows placement and transfers at work, as on a real accelerator.
 constexpr const char* kSimOps[] = {
-    "Abs",      "Add",         "AddN",       "AddV2",       "AvgPool",     "BatchMatMul", "BatchMatMulV2", "BiasAdd",
-    "Cast",     "Concat",      "ConcatV2",   "Const",       "Conv2D",      "DepthwiseConv2dNative",        "Div",
-    "Elu",      "Equal",       "Exp",        "ExpandDims",  "Fill",        "Floor",       "FusedBatchNormV3",
-    "GatherV2", "Greater",     "GreaterEqual", "Identity",  "LeakyRelu",   "Less",        "LessEqual",     "Log",
-    "LogicalAnd", "LogicalNot", "LogicalOr", "MatMul",      "Max",         "Maximum",     "MaxPool",       "Mean",
-    "Min",      "Minimum",     "Mul",        "Neg",         "NotEqual",    "Pack",        "Pad",           "Pow",
-    "RealDiv",  "Relu",        "Relu6",      "Reshape",     "Rsqrt",       "Select",      "SelectV2",      "Sigmoid",
-    "Slice",    "Softmax",     "Split",      "Sqrt",        "Square",      "SquaredDifference", "Squeeze", "StridedSlice",
-    "Sub",      "Sum",         "Tanh",       "Tile",        "Transpose",   "Unpack",      "ZerosLike"};
+    "Abs", "Add", "AddN", "AddV2", "AvgPool", "BatchMatMul", "BatchMatMulV2", "BiasAdd", "BroadcastTo", "Cast",
+    "Ceil", "Concat", "ConcatV2", "Const", "Conv2D", "Conv2DBackpropInput", "Conv3D", "DepthToSpace",
+    "DepthwiseConv2dNative", "Div", "Elu", "Equal", "Erf", "Exp", "ExpandDims", "Fill", "Floor", "FloorDiv",
+    "FloorMod", "FusedBatchNorm", "FusedBatchNormV3", "GatherNd", "GatherV2", "Greater", "GreaterEqual", "Identity",
+    "IdentityN", "IsNan", "LeakyRelu", "Less", "LessEqual", "Log", "LogSoftmax", "LogicalAnd", "LogicalNot",
+    "LogicalOr", "MatMul", "Max", "MaxPool", "Maximum", "Mean", "Min", "Minimum", "Mul", "Neg", "NotEqual", "OneHot",
+    "OnesLike", "Pack", "Pad", "PadV2", "Pow", "RealDiv", "Relu", "Relu6", "Reshape", "ReverseV2", "Rsqrt", "Select",
+    "SelectV2", "Selu", "Sigmoid", "Sign", "Slice", "Softmax", "Softplus", "Softsign", "SpaceToDepth", "Split",
+    "Sqrt", "Square", "SquaredDifference", "Squeeze", "StopGradient", "StridedSlice", "Sub", "Sum", "Tanh", "Tile",
+    "Transpose", "Unpack", "ZerosLike"};
 
 }  // namespace
 

@@ -169,5 +169,24 @@ TEST(Declarations, EqualTensorFlows) {
   EXPECT_GT(compared, 0);
 }
 
+// Elementwise work, data movement, products and convolutions of the core ops run on the simulated accelerator in every dtype.
+TEST(Kernels, OfComputingCoreOpsAreThereForTheSimulatedDevice) {
+  for (const char* op :
+       {"Abs",        "AddN",     "AddV2",    "BiasAdd",     "BroadcastTo",      "Cast",         "Ceil",      "ConcatV2",
+        "Conv2D",     "Conv3D",   "Erf",      "DepthToSpace", "Conv2DBackpropInput", "Equal",     "FloorDiv",  "FloorMod",
+        "GatherNd",   "GatherV2", "IdentityN", "IsNan",      "LogicalAnd",       "MatMul",       "Minimum",   "OneHot",
+        "OnesLike",   "Pack",     "PadV2",    "Pow",         "ReverseV2",        "SelectV2",     "Selu",      "Sign",
+        "Slice",      "Softplus", "Softsign", "SpaceToDepth", "Split",           "StridedSlice", "Tanh",      "Tile",
+        "Transpose",  "Unpack",   "ZerosLike", "BatchMatMulV2", "DepthwiseConv2dNative"}) {
+    int on_cpu = 0, on_sim = 0;
+    for (const KernelDef* kernel : BuiltinOps().kernels.ForOp(op)) {
+      on_cpu += kernel->backend == "cpu";
+      on_sim += kernel->backend == "sim";
+    }
+    EXPECT_GT(on_sim, 0) << op;
+    EXPECT_EQ(on_sim, on_cpu) << op;
+  }
+}
+
 }  // namespace
 }  // namespace thalweg
