@@ -22,6 +22,7 @@ OrderedJson SessionOptionsJson(const SessionOptions& options) {
   json["optimize"] = options.optimize;
   json["disabled_passes"] = options.disabled_passes;
   json["parallel_iterations"] = options.parallel_iterations;
+  json["general_frames"] = options.general_frames;
   return json;
 }
 

@@ -678,8 +678,10 @@ class ProfileTest(CliTest):
         return self.ok("profile", "g.pb", "-f", "reader", "-f", "other", "--steps", "9", "--warmup", "3", "--threads", "1", *arguments)
 
     def test_document(self):
-        document = self.profile("-d", "CPU:0,CPU:1", "--json").json
+        document = self.profile("-d", "CPU:0,CPU:1", "-i", "x=ones:f32:512x512", "--general-frames", "--json").json
         self.assertEqual(document["schema"], "thalweg.profile/1")
+        self.assertEqual(document["config"]["inputs"], ["x=ones:f32:512x512"])
+        self.assertEqual(document["config"]["general_frames"], True)
         self.assertEqual(document["step"]["valid"], abs(document["step"]["closure"] - 1) <= 0.01, document["step"])
         for device in self.rows(document, "device"):
             self.assertGreater(device["busy_ns"] + device["gap_ns"], 0)

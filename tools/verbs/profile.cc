@@ -152,10 +152,12 @@ absl::Status Measure(const Request& request, const PreparedStep& prepared, Cance
   return absl::OkStatus();
 }
 
-OrderedJson ConfigJson(const Request& request, int threads) {
+OrderedJson ConfigJson(const Request& request, const Arguments& arguments, int threads) {
   OrderedJson json = {{"graph", request.step.graph}};
   json.update(SessionOptionsJson(request.step.session));
   json["threads"] = threads;
+  json["inputs"] = arguments.All("input");
+  json["shapes"] = arguments.All("shape");
   json["fetches"] = request.step.fetches;
   json["targets"] = request.step.targets;
   json["steps"] = request.steps;
@@ -165,7 +167,7 @@ OrderedJson ConfigJson(const Request& request, int threads) {
 
 int Report(const Request& request, const Arguments& arguments, const ProfileResult& result, const Trace& trace,
            Console& console) {
-  const OrderedJson document = ProfileJson(result, ConfigJson(request, result.threads));
+  const OrderedJson document = ProfileJson(result, ConfigJson(request, arguments, result.threads));
   if (!request.output.empty()) {
     if (absl::Status status = WriteFile(request.output, ToText(document)); !status.ok())
       return console.Fail({status, kExitRunFailed, "df -h ."});
