@@ -67,7 +67,12 @@ class SliceKernel : public Kernel {
 // One dimension of the result as far as known.
 absl::StatusOr<int64_t> InferredSize(int64_t dim, const ElementKnowledge& begin, const ElementKnowledge& size,
                                      int axis) {
-  if (IsKnownDim(dim) && begin.value && size.value) return SliceSize(dim, *begin.value, *size.value, axis);
+  if (IsKnownDim(dim) && begin.value && size.value) {
+    absl::StatusOr<int64_t> fits = SliceSize(dim, *begin.value, *size.value, axis);
+    // What reaches beyond the end is for the kernel to refuse, as in TensorFlow.
+    if (!fits.ok() && *begin.value >= 0 && *size.value >= 0) return kUnknownDim;
+    return fits;
+  }
   if (size.Is(-1)) return begin.Is(0) ? dim : kUnknownDim;
   if (size.value && *size.value < -1) {
     return absl::InvalidArgumentError(absl::StrCat("size[", axis, "] is ", *size.value, "; it must be >= -1"));

@@ -122,6 +122,8 @@ template <typename T>
 absl::Status ConvKernel<T>::Compute(KernelContext& ctx) {
   THALWEG_ASSIGN_OR_RETURN(const ConvGeometry geometry,
                            FitConvolution(window_, op_.kind, ctx.input(0).shape(), ctx.input(1).shape()));
+  // As in TensorFlow, whose Conv2D takes a filter without output channels.
+  if (op_.spatial == 3 && ctx.input(1).num_elements() == 0) return EmptyFilter(ctx.input(1).shape());
   EpilogueArgs<T> args;
   if constexpr (!std::is_integral_v<T>) {
     if (op_.fused) THALWEG_RETURN_IF_ERROR(ReadEpilogue(ctx, geometry, &args));

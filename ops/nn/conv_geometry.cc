@@ -39,9 +39,11 @@ absl::StatusOr<Channels> FitChannels(ConvKind kind, int64_t in, int64_t filter_i
   return Channels{filter_out, groups};
 }
 
-absl::Status CheckFilter(ConvKind kind, const Shape& filter) {
-  if (filter.num_elements() > 0 || kind == ConvKind::kDepthwise) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("the filter must not be empty but has shape ", filter.ToString()));
+absl::Status CheckFilterWindow(ConvKind kind, const WindowAttrs& window, const Shape& filter) {
+  for (int i = 0; i < window.spatial; ++i) {
+    if (filter.dim(i) == 0 && kind != ConvKind::kDepthwise) return EmptyFilter(filter);
+  }
+  return absl::OkStatus();
 }
 
 absl::Status CheckRanks(const WindowAttrs& window, int input_rank, int filter_rank, absl::string_view shapes) {
@@ -94,11 +96,15 @@ NodeCost CostWithTaps(const CostContext& c, const PartialShape& filter, int last
 
 }  // namespace
 
+absl::Status EmptyFilter(const Shape& filter) {
+  return absl::InvalidArgumentError(absl::StrCat("the filter must not be empty but has shape ", filter.ToString()));
+}
+
 absl::StatusOr<ConvGeometry> FitConvolution(const WindowAttrs& window, ConvKind kind, const Shape& input,
                                             const Shape& filter) {
   THALWEG_RETURN_IF_ERROR(
       CheckRanks(window, input.rank(), filter.rank(), absl::StrCat(input.ToString(), " and ", filter.ToString())));
-  THALWEG_RETURN_IF_ERROR(CheckFilter(kind, filter));
+  THALWEG_RETURN_IF_ERROR(CheckFilterWindow(kind, window, filter));
   THALWEG_ASSIGN_OR_RETURN(const Channels channels,
                            FitChannels(kind, input.dim(window.channel_dim()), filter.dim(window.spatial),
                                        filter.dim(window.spatial + 1), filter.ToString()));

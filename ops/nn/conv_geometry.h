@@ -20,6 +20,9 @@ struct ConvGeometry {
   bool trivial = false;         // the output is empty or all zeros before anything is added to it
 };
 
+// InvalidArgument naming the shape.
+absl::Status EmptyFilter(const Shape& filter);
+
 absl::StatusOr<ConvGeometry> FitConvolution(const WindowAttrs& window, ConvKind kind, const Shape& input,
                                             const Shape& filter);
 

@@ -183,14 +183,27 @@ struct BadConv {
   const char* word;
 };
 
+// TensorFlow's Conv3D refuses a filter without output channels, its Conv2D does not.
+TEST(Convolutions, FiltersWithoutOutputs) {
+  OpRunner plane("Conv2D");
+  plane.With("strides", MakeListAttr(std::vector<int64_t>{1, 1, 1, 1})).With("padding", "SAME");
+  plane.Input(*Tensor::Allocate(DType::kFloat32, Shape::Of({1, 4, 3, 2}))).Input(*Tensor::Allocate(DType::kFloat32, Shape::Of({2, 1, 2, 0})));
+  const absl::StatusOr<Tensor> out = plane.RunOne();
+  ASSERT_TRUE(out.ok()) << out.status();
+  EXPECT_EQ(out->shape(), Shape::Of({1, 4, 3, 0}));
+  OpRunner space("Conv3D");
+  space.With("strides", MakeListAttr(std::vector<int64_t>{1, 1, 1, 1, 1})).With("padding", "SAME");
+  space.Input(*Tensor::Allocate(DType::kFloat32, Shape::Of({1, 4, 3, 2, 2}))).Input(*Tensor::Allocate(DType::kFloat32, Shape::Of({1, 1, 1, 2, 0})));
+  EXPECT_EQ(space.RunOne().status().code(), absl::StatusCode::kInvalidArgument);
+}
+
 TEST(Conv2D, MalformedInputs) {
   const BadConv kBad[] = {
       {{1, 5, 5, 3}, {3, 3, 2, 4}, {1, 1, 1, 1}, {1, 1, 1, 1}, "channels"},
       {{5, 5, 3}, {3, 3, 3, 4}, {1, 1, 1, 1}, {1, 1, 1, 1}, "rank"},
       {{1, 5, 5, 3}, {3, 3, 3}, {1, 1, 1, 1}, {1, 1, 1, 1}, "rank"},
       {{1, 5, 5, 4}, {3, 3, 2, 3}, {1, 1, 1, 1}, {1, 1, 1, 1}, "groups"},
-      {{1, 5, 5, 3}, {3, 3, 0, 4}, {1, 1, 1, 1}, {1, 1, 1, 1}, "empty"},
-      {{1, 5, 5, 3}, {3, 3, 3, 0}, {1, 1, 1, 1}, {1, 1, 1, 1}, "empty"},
+      {{1, 5, 5, 3}, {3, 3, 0, 4}, {1, 1, 1, 1}, {1, 1, 1, 1}, "channels"},
       {{0, 0, 0, 0}, {0, 0, 0, 0}, {1, 1, 1, 1}, {1, 1, 1, 1}, "empty"},
       {{1, 5, 5, 3}, {0, 3, 3, 4}, {1, 1, 1, 1}, {1, 1, 1, 1}, "empty"},
       {{1, 5, 5, 3}, {3, 3, 3, 4}, {1, 0, 1, 1}, {1, 1, 1, 1}, "strides"},
