@@ -11,6 +11,11 @@ namespace thalweg {
 // files name such nodes so, and copies share the state of their kernels.
 inline constexpr char kFunctionNodeAttr[] = "_function_node";
 
+// list(int): inputs and outputs that are in host memory whatever the kernel says (A84). Set on _Send, _Recv and the tokens
+// of control edges, and obeyed there and on constants.
+inline constexpr char kInputHostMemoryAttr[] = "_input_hostmem";
+inline constexpr char kOutputHostMemoryAttr[] = "_output_hostmem";
+
 // A node of `op` with its declaration and nothing else; Internal if `graph.schemas` does not declare that op.
 absl::StatusOr<Node> NewInternalNode(const Graph& graph, absl::string_view op);
 

@@ -6,6 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "thalweg/devices/device.h"
+#include "thalweg/graph/control_flow.h"
+#include "thalweg/graph/internal_nodes.h"
 #include "thalweg/ops/float_environment.h"
 #include "thalweg/ops/step_services.h"
 #include "thalweg/runtime/resource_manager.h"
@@ -34,25 +36,15 @@ class RegistryCatalog : public KernelCatalog {
                    std::vector<bool>* host_outputs) const override {
     std::vector<DType> input_types;
     if (node.schema == nullptr || !ResolveInputTypes(node.node_attrs(), &input_types).ok()) input_types.resize(node.num_data_inputs);
-    const auto always_host = [](DType t) { return !IsPlainMemory(RemoveRef(t)); };
-    host_inputs->resize(input_types.size());
-    host_outputs->resize(node.output_types.size());
-    std::transform(input_types.begin(), input_types.end(), host_inputs->begin(), always_host);
-    std::transform(node.output_types.begin(), node.output_types.end(), host_outputs->begin(), always_host);
-    if (node.schema == nullptr) return;
-    absl::StatusOr<const KernelDef*> def = library_.kernels.Find(node.node_attrs(), backend);
-    if (!def.ok()) return;
-    for (const std::string& arg : (*def)->host_memory) {
-      if (absl::StatusOr<ArgRange> in = InputRange(node.node_attrs(), arg); in.ok()) Mark(*in, host_inputs);
-      else if (absl::StatusOr<ArgRange> out = OutputRange(node.node_attrs(), arg); out.ok()) Mark(*out, host_outputs);
-    }
+    absl::StatusOr<const KernelDef*> def = nullptr;
+    if (node.schema != nullptr) def = library_.kernels.Find(node.node_attrs(), backend);
+    absl::StatusOr<HostArguments> host = FindHostArguments(node, input_types, def.ok() ? *def : nullptr);
+    if (!host.ok()) return;  // reported when the plan is built
+    *host_inputs = std::move(host->inputs);
+    *host_outputs = std::move(host->outputs);
   }
 
  private:
-  static void Mark(ArgRange range, std::vector<bool>* host) {
-    for (int i = range.begin; i < range.begin + range.count && i < static_cast<int>(host->size()); ++i) (*host)[i] = true;
-  }
-
   const OpLibrary& library_;
 };
 
@@ -146,6 +138,27 @@ class CpuEvaluator : public ConstantEvaluator {
 };
 
 }  // namespace
+
+absl::StatusOr<HostArguments> FindHostArguments(const Node& node, absl::Span<const DType> input_types, const KernelDef* def) {
+  const auto always_host = [](DType t) { return !IsPlainMemory(RemoveRef(t)); };
+  HostArguments host;
+  host.inputs.resize(input_types.size());
+  host.outputs.resize(node.output_types.size());
+  std::transform(input_types.begin(), input_types.end(), host.inputs.begin(), always_host);
+  std::transform(node.output_types.begin(), node.output_types.end(), host.outputs.begin(), always_host);
+  if (def == nullptr) return host;
+  for (const std::string& arg : def->host_memory) {
+    absl::StatusOr<ArgRange> range = InputRange(node.node_attrs(), arg);
+    std::vector<bool>* marked = &host.inputs;
+    if (!range.ok()) {
+      THALWEG_ASSIGN_OR_RETURN(range, OutputRange(node.node_attrs(), arg));
+      marked = &host.outputs;
+    }
+    std::fill_n(marked->begin() + range->begin, range->count, true);
+  }
+  if (HasRole(node, OpRole::kConstant) && node.attrs.Find(kOutputHostMemoryAttr) != nullptr) host.outputs.assign(1, true);
+  return host;
+}
 
 std::unique_ptr<KernelCatalog> MakeKernelCatalog(const OpLibrary& library) { return std::make_unique<RegistryCatalog>(library); }
 std::unique_ptr<ConstantEvaluator> MakeConstantEvaluator(const OpLibrary& library) { return std::make_unique<CpuEvaluator>(library); }

@@ -15,6 +15,7 @@
 #include "thalweg/graph/provenance.h"
 #include "thalweg/runtime/completion_check.h"
 #include "thalweg/runtime/function_plans.h"
+#include "thalweg/runtime/kernel_services.h"
 #include "thalweg/runtime/node_lists.h"
 #include "thalweg/runtime/plan.h"
 #include "thalweg/runtime/replay_slots.h"
@@ -89,12 +90,9 @@ class PlanBuilder {
     drafts_.reserve(graph_.num_nodes());
     plan_->infos.reserve(graph_.num_nodes());  // they must not move
     for (NodeId id = 0; id < graph_.num_nodes(); ++id) {
-      absl::Status status = AddDraft(id);
-      if (!status.ok()) {
-        const Node& node = graph_.node(id);
-        return absl::Status(status.code(), absl::StrCat("node '", node.name, "' (", node.op, "): ", status.message()));
-      }
+      THALWEG_RETURN_IF_ERROR(ForNode(id, AddDraft(id)));
     }
+    THALWEG_RETURN_IF_ERROR(TakeCopiedConstants());
     slot_base_.assign(in_.compiled->control_flow.frames.size(), 0);
     if (HasControlFlow()) {
       MakeFlowGraph();
@@ -124,6 +122,12 @@ class PlanBuilder {
   }
 
  private:
+  absl::Status ForNode(NodeId id, const absl::Status& status) const {
+    if (status.ok()) return status;
+    const Node& node = graph_.node(id);
+    return absl::Status(status.code(), absl::StrCat("node '", node.name, "' (", node.op, "): ", status.message()));
+  }
+
   // _Send and _Recv of one pair, so that the Recv can read what the Send was given.
   void FindTransfers() {
     for (const Transfer& t : in_.compiled->transfers) {
@@ -189,19 +193,10 @@ class PlanBuilder {
   // Arguments of a device with memory of its own are there unless the kernel says host, or the type cannot leave it.
   absl::Status SetMemory(const Node& node, const KernelDef& def, KernelNode& info) {
     if (info.device->memory() == MemoryKind::kHost) return absl::OkStatus();
-    const auto on_device = [](DType t) { return IsPlainMemory(RemoveRef(t)) ? MemoryKind::kDevice : MemoryKind::kHost; };
-    std::vector<MemoryKind>&inputs = signature_.input_memory, &outputs = signature_.output_memory;
-    std::transform(signature_.input_types.begin(), signature_.input_types.end(), inputs.begin(), on_device);
-    std::transform(signature_.output_types.begin(), signature_.output_types.end(), outputs.begin(), on_device);
-    for (const std::string& arg : def.host_memory) {
-      absl::StatusOr<ArgRange> range = InputRange(node.node_attrs(), arg);
-      std::vector<MemoryKind>* memory = &inputs;
-      if (!range.ok()) {
-        THALWEG_ASSIGN_OR_RETURN(range, OutputRange(node.node_attrs(), arg));
-        memory = &outputs;
-      }
-      std::fill_n(memory->begin() + range->begin, range->count, MemoryKind::kHost);
-    }
+    THALWEG_ASSIGN_OR_RETURN(const HostArguments host, FindHostArguments(node, signature_.input_types, &def));
+    const auto memory = [](bool on_host) { return on_host ? MemoryKind::kHost : MemoryKind::kDevice; };
+    std::transform(host.inputs.begin(), host.inputs.end(), signature_.input_memory.begin(), memory);
+    std::transform(host.outputs.begin(), host.outputs.end(), signature_.output_memory.begin(), memory);
     Sign(info);
     return absl::OkStatus();
   }
@@ -342,10 +337,21 @@ class PlanBuilder {
     draft.constant = std::make_unique<Tensor>(std::move(constant));
     const KernelNode& info = InfoOf(draft);
     if (info.output_memory()[0] == MemoryKind::kHost) return absl::OkStatus();
-    absl::StatusOr<Tensor> copied = absl::InternalError("the copy of a constant to its device did not finish");
-    info.device->CopyFromHost(*draft.constant, draft.id, [&](absl::StatusOr<Tensor> t) { copied = std::move(t); });
-    THALWEG_RETURN_IF_ERROR(info.device->Synchronize());
-    THALWEG_ASSIGN_OR_RETURN(*draft.constant, std::move(copied));
+    auto copied = std::make_shared<absl::StatusOr<Tensor>>(absl::InternalError("the copy of a constant to its device did not finish"));
+    copied_constants_.emplace_back(draft.id, copied);
+    info.device->CopyFromHost(*std::move(draft.constant), draft.id, [copied](absl::StatusOr<Tensor> t) { *copied = std::move(t); });
+    return absl::OkStatus();
+  }
+
+  // Waits for the copies that MakeConstant began, once for all: waiting for each costs two switches of threads.
+  absl::Status TakeCopiedConstants() {
+    if (copied_constants_.empty()) return absl::OkStatus();
+    for (const std::shared_ptr<Device>& device : in_.devices) THALWEG_RETURN_IF_ERROR(device->Synchronize());
+    for (auto& [id, copied] : copied_constants_) {
+      if (!copied->ok()) return ForNode(id, copied->status());
+      *drafts_[id].constant = *std::move(*copied);
+    }
+    copied_constants_.clear();
     return absl::OkStatus();
   }
 
@@ -923,6 +929,8 @@ class PlanBuilder {
   KernelSignature signature_;        // see Sign
   using LikeNodes = std::tuple<const KernelDef*, const Device*, const KernelSignature*, const void*>;  // the last: AttrMap::identity
   absl::flat_hash_map<LikeNodes, Kernel*> kernel_of_like_nodes_;
+  // Those on their way to a device's memory. Shared with the copies, which may end after a build that failed.
+  std::vector<std::pair<NodeId, std::shared_ptr<absl::StatusOr<Tensor>>>> copied_constants_;
   FlowGraph flow_;                   // by graph id
   ReplayOrder replay_order_;         // of kReplay
   std::vector<NodeId> order_;

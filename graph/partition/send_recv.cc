@@ -63,7 +63,7 @@ absl::StatusOr<int> SendRecvMaker::MakePair(Endpoint source, bool source_on_host
   send.attrs.Set("pair", static_cast<int64_t>(transfer.pair));
   send.attrs.Set("T", transfer.dtype);
   if (source_on_host && !devices_[transfer.source_device].host_memory)
-    send.attrs.Set("_input_hostmem", FirstArgumentOnHost());
+    send.attrs.Set(kInputHostMemoryAttr, FirstArgumentOnHost());
   send.inputs = {value};
   send.num_data_inputs = 1;
   transfer.send =
@@ -73,7 +73,7 @@ absl::StatusOr<int> SendRecvMaker::MakePair(Endpoint source, bool source_on_host
   recv.attrs.Set("pair", static_cast<int64_t>(transfer.pair));
   recv.attrs.Set("tensor_type", transfer.dtype);
   if (destination_on_host && !devices_[transfer.destination_device].host_memory) {
-    recv.attrs.Set("_output_hostmem", FirstArgumentOnHost());
+    recv.attrs.Set(kOutputHostMemoryAttr, FirstArgumentOnHost());
   }
   recv.inputs = {{transfer.send, kControlPort}};
   recv.output_types = {transfer.dtype};
@@ -88,7 +88,7 @@ absl::StatusOr<Endpoint> SendRecvMaker::ControlToken(NodeId after) {
   THALWEG_ASSIGN_OR_RETURN(Node token, NewInternalNode(graph_, "Const"));
   const int device = graph_.node(after).device;
   token.attrs = token_attrs_;
-  if (!devices_[device].host_memory) token.attrs.Set("_output_hostmem", FirstArgumentOnHost());
+  if (!devices_[device].host_memory) token.attrs.Set(kOutputHostMemoryAttr, FirstArgumentOnHost());
   token.inputs = {{after, kControlPort}};
   token.output_types = {DType::kFloat32};
   const NodeId id =
