@@ -42,18 +42,22 @@ absl::StatusOr<std::unique_ptr<GraphView>> OpenGraph(const std::string& path, co
   return view;
 }
 
-absl::StatusOr<FixedShapes> ParseFixedShapes(const std::vector<std::string>& flags) {
+absl::StatusOr<FixedShapes> ParseFixedShapes(const std::vector<std::string>& texts) {
   FixedShapes shapes;
-  for (const std::string& text : flags) {
+  for (const std::string& text : texts) {
     const size_t equals = text.rfind('=');
     if (equals == std::string::npos || equals == 0) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("--shape: '", text, "' is not NAME=SHAPE, as in image=8x224x224x3"));
+      return absl::InvalidArgumentError(absl::StrCat("'", text, "' is not NAME=SHAPE, as in image=8x224x224x3"));
     }
-    absl::StatusOr<PartialShape> shape = ParsePartialShape(absl::string_view(text).substr(equals + 1));
-    if (!shape.ok()) return absl::InvalidArgumentError(absl::StrCat("--shape: ", shape.status().message()));
-    shapes.emplace_back(text.substr(0, equals), *std::move(shape));
+    THALWEG_ASSIGN_OR_RETURN(PartialShape shape, ParsePartialShape(absl::string_view(text).substr(equals + 1)));
+    shapes.emplace_back(text.substr(0, equals), std::move(shape));
   }
+  return shapes;
+}
+
+absl::StatusOr<FixedShapes> ReadFixedShapes(const Arguments& arguments) {
+  absl::StatusOr<FixedShapes> shapes = ParseFixedShapes(arguments.All("shape"));
+  if (!shapes.ok()) return ForFlag("shape", shapes.status());
   return shapes;
 }
 

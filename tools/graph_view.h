@@ -13,6 +13,7 @@
 #include "thalweg/graph/loader.h"
 #include "thalweg/graph/shape_inference.h"
 #include "thalweg/graph/summary.h"
+#include "thalweg/tools/command_line.h"
 
 namespace thalweg::tools {
 
@@ -33,8 +34,10 @@ struct GraphView {
 using FixedShapes = std::vector<std::pair<std::string, PartialShape>>;
 absl::StatusOr<std::unique_ptr<GraphView>> OpenGraph(const std::string& path, const FixedShapes& shapes = {});
 
-// "--shape NAME=8x224x224x3", each; InvalidArgument for malformed ones.
-absl::StatusOr<FixedShapes> ParseFixedShapes(const std::vector<std::string>& flags);
+// "NAME=8x224x224x3", each; InvalidArgument for malformed ones.
+absl::StatusOr<FixedShapes> ParseFixedShapes(const std::vector<std::string>& texts);
+// Those of --shape.
+absl::StatusOr<FixedShapes> ReadFixedShapes(const Arguments& arguments);
 
 // What a step needs: all nodes from which `roots` can be reached, going no further back than `stops` (the fed tensors).
 absl::flat_hash_set<NodeId> Ancestors(const Graph& graph, const std::vector<NodeId>& roots,

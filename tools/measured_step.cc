@@ -7,8 +7,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "thalweg/proto/status_macros.h"
 #include "thalweg/tools/advice.h"
+#include "thalweg/tools/archive.h"
 #include "thalweg/tools/feeds.h"
 #include "thalweg/tools/open_session.h"
 
@@ -17,18 +19,36 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+// Whether --shape and the like say its shape.
+bool ShapeIsOpen(const InputSpec& input) {
+  using Source = InputSpec::Source;
+  const Source s = input.source;
+  return !input.shape && (s == Source::kZeros || s == Source::kOnes || s == Source::kUniform || s == Source::kNormal);
+}
+
+bool IsSameTensor(absl::string_view a, absl::string_view b) { return absl::StripSuffix(a, ":0") == absl::StripSuffix(b, ":0"); }
+
+std::vector<InputSpec> WithShapes(std::vector<InputSpec> inputs, const FixedShapes& shapes) {
+  for (InputSpec& input : inputs) {
+    if (!ShapeIsOpen(input)) continue;
+    for (const auto& [name, shape] : shapes) {
+      if (IsSameTensor(name, input.name) && shape.IsFullyKnown()) input.shape = *shape.ToShape();
+    }
+  }
+  return inputs;
+}
+
 // Everything after loading.
 absl::Status Prepare(const MeasuredStep& step, const GraphView& view, Cancellation* cancellation, PreparedStep* prepared) {
-  THALWEG_ASSIGN_OR_RETURN(Feeds feeds, BuildFeeds(*prepared->session, step.inputs));
+  THALWEG_ASSIGN_OR_RETURN(Feeds feeds, BuildFeeds(*prepared->session, WithShapes(step.inputs, step.shapes)));
   const FillRequest fill{"rand~1", step.shapes, true};
   THALWEG_ASSIGN_OR_RETURN(prepared->filled, FillPlaceholders(view, fill, step.fetches, step.targets, &feeds));
-  std::vector<std::string> names;
   for (auto& [name, tensor] : feeds) {
-    names.push_back(name);
+    prepared->feed_names.push_back(name);
     prepared->feeds.push_back(std::move(tensor));
   }
   const Clock::time_point start = Clock::now();
-  THALWEG_ASSIGN_OR_RETURN(prepared->callable, prepared->session->MakeCallable(names, step.fetches, step.targets));
+  THALWEG_ASSIGN_OR_RETURN(prepared->callable, prepared->session->MakeCallable(prepared->feed_names, step.fetches, step.targets));
   std::vector<Tensor> results;
   THALWEG_RETURN_IF_ERROR(prepared->callable->RunInto(prepared->feeds, &results, RunOptions(), cancellation));
   const Callable::Info info = prepared->callable->info();
@@ -55,7 +75,7 @@ absl::Status ReadStepFlags(const Arguments& arguments, MeasuredStep* step) {
   step->fetches = arguments.All("fetch");
   step->targets = arguments.All("target");
   THALWEG_ASSIGN_OR_RETURN(step->inputs, ParseInputFlags(arguments.All("input")));
-  THALWEG_ASSIGN_OR_RETURN(step->shapes, ParseFixedShapes(arguments.All("shape")));
+  THALWEG_ASSIGN_OR_RETURN(step->shapes, ReadFixedShapes(arguments));
   return absl::OkStatus();
 }
 
@@ -82,6 +102,26 @@ OpenedStep OpenMeasuredStep(Console& console, MeasuredStep* step) {
   }
   console.Note(absl::StrCat("fetching ", absl::StrJoin(step->fetches, ", ")));
   return opened;
+}
+
+absl::StatusOr<std::vector<GeneratedInput>> GeneratedInputs(const MeasuredStep& step, const GraphView& view) {
+  std::vector<std::string> fed;
+  for (const InputSpec& input : step.inputs) {
+    if (input.source != InputSpec::Source::kArchive) {
+      fed.push_back(input.name);
+      continue;
+    }
+    THALWEG_ASSIGN_OR_RETURN(const TensorArchive archive, TensorArchive::Open(input.path));
+    for (std::string& key : archive.keys()) fed.push_back(std::move(key));
+  }
+  THALWEG_ASSIGN_OR_RETURN(const std::vector<NodeId> unfed, UnfedPlaceholders(view.graph(), fed, step.fetches, step.targets));
+  std::vector<GeneratedInput> generated;
+  for (const NodeId id : unfed) generated.push_back({std::string(view.graph().node(id).name), view.shapes.output(id, 0)});
+  for (const InputSpec& input : step.inputs) {
+    const absl::StatusOr<Endpoint> fed_at = view.graph().ParseEndpoint(input.name);
+    if (ShapeIsOpen(input) && fed_at.ok()) generated.push_back({input.name, view.shapes.output(*fed_at)});
+  }
+  return generated;
 }
 
 PreparedStep PrepareStep(const MeasuredStep& step, const GraphView& view, int64_t threads, absl::string_view verb,

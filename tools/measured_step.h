@@ -38,9 +38,19 @@ struct OpenedStep {
 };
 OpenedStep OpenMeasuredStep(Console& console, MeasuredStep* step);
 
+// An input that the step needs and that gets generated values, so that its shape can be chosen: a placeholder that nobody feeds,
+// or -i x=rand without a shape.
+struct GeneratedInput {
+  std::string name;
+  PartialShape shape;  // as the graph declares it
+};
+// In the order of the placeholders, then of the -i flags. Errors: a fetch or target that does not exist, an unreadable archive.
+absl::StatusOr<std::vector<GeneratedInput>> GeneratedInputs(const MeasuredStep& step, const GraphView& view);
+
 struct PreparedStep {
   std::unique_ptr<Session> session;
   std::shared_ptr<Callable> callable;
+  std::vector<std::string> feed_names;
   std::vector<Tensor> feeds;
   std::vector<std::string> filled;  // a line for every placeholder that got random values
   int64_t load_nanos = 0;

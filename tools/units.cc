@@ -14,6 +14,8 @@
 namespace thalweg::tools {
 namespace {
 
+constexpr size_t kMaxNumbers = 64;  // of a list
+
 struct Unit {
   const char* name;
   double factor;
@@ -105,8 +107,20 @@ absl::StatusOr<double> ParseFraction(absl::string_view text) {
   return absl::InvalidArgumentError(absl::StrCat("'", text, "' is not a share; write 2% or 0.02"));
 }
 
+absl::StatusOr<std::vector<double>> ParseNumberList(absl::string_view text, double high) {
+  std::vector<double> values;
+  for (absl::string_view part : absl::StrSplit(text, ',')) {
+    double value = 0;
+    if (!ParseDouble(part, &value) || !(value > 0 && value <= high) || values.size() == kMaxNumbers) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("'", text, "' is not a list of at most ", kMaxNumbers, " numbers above 0, up to ", high, "; write 50,99.9"));
+    }
+    values.push_back(value);
+  }
+  return values;
+}
+
 absl::StatusOr<std::vector<int64_t>> ParseIntegerList(absl::string_view text, int64_t low, int64_t high) {
-  constexpr size_t kMaxNumbers = 64;
   std::vector<int64_t> values;
   const bool is_range = absl::StrContains(text, ':');
   for (absl::string_view part : absl::StrSplit(text, is_range ? ':' : ',')) {

@@ -22,6 +22,8 @@ absl::StatusOr<int64_t> ParseInteger(absl::string_view text, int64_t low, int64_
 absl::StatusOr<double> ParseFraction(absl::string_view text);
 // "1,2,8" or "1:8" or "1:8:2" (first, last, step), at most 64 numbers in [low, high].
 absl::StatusOr<std::vector<int64_t>> ParseIntegerList(absl::string_view text, int64_t low, int64_t high);
+// "50,99.9": at most 64 numbers above 0, up to `high`.
+absl::StatusOr<std::vector<double>> ParseNumberList(absl::string_view text, double high);
 // "8x224x224x3"; "" or "scalar" is a scalar. A partial shape may have "?" as a dimension.
 absl::StatusOr<Shape> ParseShape(absl::string_view text);
 absl::StatusOr<PartialShape> ParsePartialShape(absl::string_view text);

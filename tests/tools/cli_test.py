@@ -614,6 +614,62 @@ class BenchTest(CliTest):
         self.assertIn("per second", finished.out)
         self.fails(2, "INVALID_ARGUMENT", "bench", "g.pb", "--assert", "p51<2ms")
 
+    def test_percentiles(self):
+        self.write("g.pb", add_graph())
+        row = self.ok("bench", "g.pb", "-n", "50", "--percentiles", "99.9,25,50,50", "--assert", "p99.9<1000s", "--json").json["rows"][0]
+        self.assertEqual(list(row["latency_ns"]), ["min", "mean", "p25", "p50", "p99.9", "max"])
+        values = [row["latency_ns"][key] for key in ("min", "p25", "p50", "p99.9", "max")]
+        self.assertEqual(values, sorted(values))
+        self.assertIn("p99.9", self.ok("bench", "g.pb", "-n", "5", "--percentiles", "99.9").out)
+        for bad in ("0", "101", "50,", "x", ""):
+            self.fails(2, "INVALID_ARGUMENT", "bench", "g.pb", "--percentiles", bad)
+
+    def test_rate_counts_from_when_a_step_was_due(self):
+        self.write("g.pb", add_graph())
+        document = self.ok("bench", "g.pb", "-n", "20", "--rate", "200,400", "--concurrency", "1,2", "--json").json
+        self.assertEqual([(row["concurrency"], row["rate_per_s"], row["runs"]) for row in document["rows"]],
+                         [(1, 200, 20), (1, 400, 20), (2, 200, 20), (2, 400, 20)])
+        for row in document["rows"]:
+            self.assertLessEqual(row["throughput_per_s"], row["rate_per_s"])
+            self.assertLessEqual(row["execution_ns"]["max"], row["latency_ns"]["max"])
+        # Products of 10 ms and more cannot be had every microsecond: steps wait, each longer than the one before it.
+        self.write("long.pb", long_chain())
+        finished = self.ok("bench", "long.pb", "-i", "x=rand:f32:60x60~1", "-f", "out", "-n", "4", "--warmup", "0", "--rate", "1e6", "--json")
+        row = finished.json["rows"][0]
+        self.assertFalse(row["rate_held"])
+        self.assertGreater(row["waiting_ns"]["max"], row["execution_ns"]["min"])
+        self.assertGreaterEqual(row["latency_ns"]["max"], row["waiting_ns"]["max"])
+        self.assertIn("the rate was not kept", self.ok("bench", "long.pb", "-i", "x=rand:f32:60x60~1", "-f", "out", "-n", "4", "--rate", "1e6").err)
+        for bad in ("0", "-1", "x", "1e9"):
+            self.fails(2, "INVALID_ARGUMENT", "bench", "g.pb", "--rate", bad)
+
+    def test_steps_due_after_the_duration_do_not_begin(self):
+        self.write("g.pb", add_graph())
+        row = self.ok("bench", "g.pb", "--duration", "300ms", "--rate", "100", "--json").json["rows"][0]
+        self.assertLessEqual(row["runs"], 30)
+        self.assertGreater(row["runs"], 0)
+
+    def test_sweep_and_shapes(self):
+        self.write("g.pb", add_graph())
+        document = self.ok("bench", "g.pb", "-n", "5", "--sweep", "batch=1,3", "--threads", "1,2", "--json").json
+        self.assertEqual([(row["shapes"], row["threads"], row["inputs"]["x"]["shape"]) for row in document["rows"]],
+                         [("batch=1", 1, [1, 2]), ("batch=1", 2, [1, 2]), ("batch=3", 1, [3, 2]), ("batch=3", 2, [3, 2])])
+        for row in document["rows"]:
+            self.assertAlmostEqual(row["items_per_s"], row["throughput_per_s"] * row["inputs"]["x"]["shape"][0], delta=1e-6 * row["items_per_s"])
+        shapes = self.ok("bench", "g.pb", "-n", "5", "--shapes", "x=2x2;x=5x2,y=5x2", "--json").json["rows"]
+        self.assertEqual([[row["inputs"][name]["shape"] for name in "xy"] for row in shapes], [[[2, 2], [1, 2]], [[5, 2], [5, 2]]])
+        # A generator without a shape is swept too; a value of its own shape is not.
+        rows = self.ok("bench", "g.pb", "-n", "5", "-i", "x=ones:f32", "--sweep", "x.0=2,3", "--json").json["rows"]
+        self.assertEqual([row["inputs"]["x"]["shape"] for row in rows], [[2, 2], [3, 2]])
+        self.fails(2, "INVALID_ARGUMENT", "bench", "g.pb", "-i", "x=ones:f32:2x2", "-i", "y=ones:f32:2x2", "--sweep", "batch=2")
+        for bad in ("batch", "x=3", "x.1=5", "z.0=2"):
+            self.fails(2, "INVALID_ARGUMENT", "bench", "g.pb", "--sweep", bad)
+        self.ok("bench", "g.pb", "-n", "5", "--sweep", "batch=2", "--rate", "1000", "--percentiles", "75", "--dump-config", "b.toml")
+        again = self.ok("bench", "--config", "b.toml", "g.pb", "--json").json
+        self.assertEqual(again["config"]["sweeps"], {"batch": [2]})
+        self.assertEqual(again["config"]["rates_per_s"], [1000])
+        self.assertEqual(list(again["rows"][0]["latency_ns"]), ["min", "mean", "p75", "max"])
+
     def test_interrupt_cancels_the_run(self):
         self.write("g.pb", long_chain())
         child = subprocess.Popen([PROGRAM, "bench", "g.pb", "-i", "x=rand:f32:1000x1000~1", "-f", "out"], cwd=self.folder,

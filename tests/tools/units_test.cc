@@ -36,6 +36,8 @@ TEST(UnitsTest, ReadsLists) {
   EXPECT_EQ(*ParseIntegerList("3:5", 1, 100), (std::vector<int64_t>{3, 4, 5}));
   for (const char* text : {"", "1,", "0", "101", "5:1", "1:2:3:4", "1:100:0", "a"})
     EXPECT_FALSE(ParseIntegerList(text, 1, 100).ok()) << text;
+  EXPECT_EQ(*ParseNumberList("50,99.9", 100), (std::vector<double>{50, 99.9}));
+  for (const char* text : {"", "1,", "0", "-1", "100.5", "a", "nan", "inf"}) EXPECT_FALSE(ParseNumberList(text, 100).ok()) << text;
 }
 
 TEST(UnitsTest, ReadsShapes) {

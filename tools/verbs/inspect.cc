@@ -389,7 +389,7 @@ int Inspect(const GraphView& view, const Arguments& arguments, Console& console)
 
 int Run(const Arguments& arguments, Console& console) {
   const std::string& path = arguments.positional()[0];
-  const absl::StatusOr<FixedShapes> shapes = ParseFixedShapes(arguments.All("shape"));
+  const absl::StatusOr<FixedShapes> shapes = ReadFixedShapes(arguments);
   if (!shapes.ok()) return console.Fail({shapes.status(), kExitUsage, "thalweg help inspect"});
   if (absl::Status status = CheckIsGraphFile(path); !status.ok()) {
     return console.Fail({status, kExitGraphUnusable, absl::StrCat("ls ", ShellQuote(path))});

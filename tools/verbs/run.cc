@@ -119,7 +119,7 @@ absl::Status ReadStepFlags(const Arguments& arguments, Request* request) {
     THALWEG_RETURN_IF_ERROR(ForFlag("fill", ParseInputValue("placeholder", *value).status()));
     request->fill.emplace();
     request->fill->value = *value;
-    THALWEG_ASSIGN_OR_RETURN(request->fill->fixed, ParseFixedShapes(arguments.All("shape")));
+    THALWEG_ASSIGN_OR_RETURN(request->fill->fixed, ReadFixedShapes(arguments));
   } else if (arguments.Has("shape")) {
     return absl::InvalidArgumentError("--shape says which shape --fill makes; without --fill it has no meaning");
   }
