@@ -156,7 +156,7 @@ absl::StatusOr<CompiledGraph> Compile(PrepareStep prepare, const Graph& loaded, 
 absl::StatusOr<CompiledGraph> CompileGraph(const Graph& loaded, const CompileRequest& request) {
   const auto prepare = [&]() -> absl::StatusOr<PrunedGraph> {
     // Keep what the step needs, with its feeds and fetches as nodes.
-    THALWEG_ASSIGN_OR_RETURN(PrunedGraph step, PruneGraph(loaded, {request.feeds, request.fetches, request.targets}));
+    THALWEG_ASSIGN_OR_RETURN(PrunedGraph step, PruneGraph(loaded, {request.feeds, request.fetches, request.targets, request.connections}));
     // Put nodes in the place of calls and functional control flow.
     THALWEG_RETURN_IF_ERROR(LowerFunctions(step, LoweringOptionsOf(request, nullptr)));
     return step;

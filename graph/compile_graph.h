@@ -16,6 +16,7 @@
 #include "thalweg/graph/lowering/function_body.h"
 #include "thalweg/graph/partition/partition.h"
 #include "thalweg/graph/placement/placement.h"
+#include "thalweg/graph/prune.h"
 #include "thalweg/graph/shape_inference.h"
 
 namespace thalweg {
@@ -34,6 +35,7 @@ struct CompileRequest {
   std::vector<Endpoint> feeds;
   std::vector<Endpoint> fetches;
   std::vector<NodeId> targets;
+  std::vector<Connection> connections;
   std::vector<PlacementDevice> devices;  // index 0 is the client device (a CPU)
   const KernelCatalog* kernels = nullptr;
   const ConstantEvaluator* evaluator = nullptr;  // null: no folding

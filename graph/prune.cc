@@ -7,6 +7,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "thalweg/graph/cycles.h"
 #include "thalweg/graph/internal_nodes.h"
 
 namespace thalweg {
@@ -23,9 +24,12 @@ class Pruner {
     THALWEG_RETURN_IF_ERROR(CheckSignature());
     MarkLive();
     result_.graph = loaded_.EmptyCopy();
-    result_.graph.Reserve(static_cast<int>(live_count_ + signature_.feeds.size() + signature_.fetches.size()));
+    result_.graph.Reserve(
+        static_cast<int>(live_count_ + signature_.feeds.size() + signature_.connections.size() + signature_.fetches.size()));
     THALWEG_RETURN_IF_ERROR(AddArgs());
+    THALWEG_RETURN_IF_ERROR(AddConnections());
     CopyLiveNodes();
+    THALWEG_RETURN_IF_ERROR(Connect());
     THALWEG_RETURN_IF_ERROR(AddRetvals());
     for (NodeId target : signature_.targets) result_.preserve.insert(NewNode(target));
     return std::move(result_);
@@ -37,20 +41,38 @@ class Pruner {
       return absl::InvalidArgumentError(
           "nothing to do: a step needs at least one tensor to fetch or one target to run");
     }
-    for (size_t i = 0; i < signature_.feeds.size(); ++i) {
-      const Endpoint feed = signature_.feeds[i];
+    for (const Endpoint feed : signature_.feeds) {
       THALWEG_RETURN_IF_ERROR(CheckEndpoint(feed, "feed"));
-      if (!feed_index_.emplace(feed, static_cast<int>(i)).second) {
+      if (!replaced_.insert(feed).second) {
         return absl::InvalidArgumentError(absl::StrCat("tensor ", loaded_.EndpointName(feed), " is fed twice"));
       }
       if (IsPlaceholder(loaded_.node(feed.node))) fed_placeholders_.emplace(feed.node, feed);
     }
+    for (const Connection& connection : signature_.connections) THALWEG_RETURN_IF_ERROR(CheckConnection(connection));
     for (Endpoint fetch : signature_.fetches) THALWEG_RETURN_IF_ERROR(CheckEndpoint(fetch, "fetch"));
     for (NodeId target : signature_.targets) {
       if (target < 0 || target >= loaded_.num_nodes() || loaded_.node(target).removed) {
         return absl::InvalidArgumentError(absl::StrCat("target ", target, " is no node of the graph"));
       }
     }
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckConnection(const Connection& connection) {
+    const auto [from, to] = connection;
+    THALWEG_RETURN_IF_ERROR(CheckEndpoint(from, "connect"));
+    THALWEG_RETURN_IF_ERROR(CheckEndpoint(to, "connect"));
+    const DType given = RemoveRef(loaded_.node(from.node).output_types[from.port]);
+    const DType wanted = RemoveRef(loaded_.node(to.node).output_types[to.port]);
+    if (given != wanted) {
+      return absl::InvalidArgumentError(absl::StrCat("cannot use ", loaded_.EndpointName(from), " in place of ", loaded_.EndpointName(to),
+                                                     ": it is ", DTypeName(given), ", not ", DTypeName(wanted)));
+    }
+    if (!replaced_.insert(to).second) {
+      return absl::InvalidArgumentError(absl::StrCat("tensor ", loaded_.EndpointName(to), " is fed or connected twice"));
+    }
+    connected_.emplace(to, from);
+    if (IsPlaceholder(loaded_.node(to.node))) fed_placeholders_.emplace(to.node, to);
     return absl::OkStatus();
   }
 
@@ -72,22 +94,26 @@ class Pruner {
 
   // The feed that stands in for what an edge carries, or null.
   const Endpoint* FeedFor(Endpoint input) const {
-    if (feed_index_.empty()) return nullptr;
+    if (replaced_.empty()) return nullptr;
     if (input.is_control()) {
       auto it = fed_placeholders_.find(input.node);
       return it == fed_placeholders_.end() ? nullptr : &it->second;
     }
-    auto it = feed_index_.find(input);
-    return it == feed_index_.end() ? nullptr : &it->first;
+    auto it = replaced_.find(input);
+    return it == replaced_.end() ? nullptr : &*it;
   }
 
   void MarkLive() {
     live_.assign(loaded_.num_nodes(), false);
     std::vector<NodeId> work;
     auto reach = [&](Endpoint e) {
-      if (const Endpoint* feed = FeedFor(e)) {
-        used_feeds_.insert(*feed);
-      } else if (!live_[e.node]) {
+      while (const Endpoint* feed = FeedFor(e)) {
+        const bool is_new = used_feeds_.insert(*feed).second;
+        const auto connection = connected_.find(*feed);
+        if (!is_new || connection == connected_.end()) return;
+        e = connection->second;
+      }
+      if (!live_[e.node]) {
         live_[e.node] = true;
         ++live_count_;
         work.push_back(e.node);
@@ -122,6 +148,40 @@ class Pruner {
       result_.preserve.insert(id);
     }
     return absl::OkStatus();
+  }
+
+  // Their inputs may come later in the graph: Connect.
+  absl::Status AddConnections() {
+    for (const auto& [from, to] : signature_.connections) {
+      if (!used_feeds_.contains(to)) continue;
+      const Node& fed = loaded_.node(to.node);
+      const DType dtype = RemoveRef(fed.output_types[to.port]);
+      THALWEG_ASSIGN_OR_RETURN(Node identity, NewInternalNode(loaded_, "Identity"));
+      identity.attrs.Set("T", dtype);
+      identity.requested_device = fed.requested_device;
+      identity.output_types = {dtype};
+      const NodeId id = result_.graph.AddDerivedNode(absl::StrCat(fed.name, "/_connected_", to.port), std::move(identity), "connection");
+      result_.graph.mutable_node(id).origin = to.node;
+      arg_of_.emplace(to, id);
+      result_.preserve.insert(id);
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Connect() {
+    bool any = false;
+    for (const auto& [from, to] : signature_.connections) {
+      if (!used_feeds_.contains(to)) continue;
+      Node& identity = result_.graph.mutable_node(arg_of_.at(to));
+      identity.inputs = {NewEndpoint(from)};
+      identity.num_data_inputs = 1;
+      any = true;
+    }
+    if (!any) return absl::OkStatus();
+    const std::vector<std::vector<NodeId>> cycles = FindCycles(result_.graph);
+    if (cycles.empty()) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat("the connected tensors make a cycle: ", CycleToString(result_.graph, cycles[0]),
+                                                   "; connect one that does not depend on what it replaces"));
   }
 
   // The shape that the graph itself promises for a fed tensor; other tensors may be fed with any shape.
@@ -180,7 +240,8 @@ class Pruner {
 
   const Graph& loaded_;
   const StepSignature& signature_;
-  absl::flat_hash_map<Endpoint, int> feed_index_;
+  absl::flat_hash_set<Endpoint> replaced_;  // fed or connected
+  absl::flat_hash_map<Endpoint, Endpoint> connected_;  // of these: what stands for it
   absl::flat_hash_map<NodeId, Endpoint> fed_placeholders_;
   absl::flat_hash_set<Endpoint> used_feeds_;
   absl::flat_hash_map<Endpoint, NodeId> arg_of_;

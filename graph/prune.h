@@ -4,7 +4,8 @@
 // search. Every fed endpoint that is still read becomes an `_Arg` node (attrs index: position in `feeds`, T, and
 // `_output_shapes` where the graph states one), every fetched one gets an `_Retval` node (attrs index: position in
 // `fetches`, T). Feeding an output of anything but a placeholder leaves the node in place for its other outputs and its
-// control successors (D16); control edges from a fed placeholder start at the `_Arg` instead.
+// control successors (D16); control edges from a fed placeholder start at the `_Arg` instead. Where a connection stands for a
+// tensor, an Identity on that tensor's device takes the place of the `_Arg` (D39).
 #pragma once
 
 #include <vector>
@@ -16,10 +17,17 @@
 
 namespace thalweg {
 
+// A tensor of the graph used in place of another, as if it were fed (D38).
+struct Connection {
+  Endpoint from;
+  Endpoint to;
+};
+
 struct StepSignature {
   absl::Span<const Endpoint> feeds;
   absl::Span<const Endpoint> fetches;
   absl::Span<const NodeId> targets;
+  absl::Span<const Connection> connections = {};
 };
 
 struct PrunedGraph {
@@ -29,7 +37,7 @@ struct PrunedGraph {
 };
 
 // What is fed and fetched comes back as it was fed. InvalidArgument if there is nothing to fetch or run, an endpoint is
-// fed twice, a control edge, or a port that its node lacks. Ids must be those of `loaded`.
+// fed or connected twice, a control edge, or a port that its node lacks, or if connections differ in type or make a cycle. Ids must be those of `loaded`.
 absl::StatusOr<PrunedGraph> PruneGraph(const Graph& loaded, const StepSignature& signature);
 
 // The ops whose control successors follow a feed (D16), and which a step cannot run without one.

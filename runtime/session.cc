@@ -93,16 +93,18 @@ class SessionImpl final : public Session {
       names.push_back(name);
       tensors.push_back(tensor);
     }
-    THALWEG_ASSIGN_OR_RETURN(std::shared_ptr<Callable> callable, MakeCallable(names, fetches, targets));
+    THALWEG_ASSIGN_OR_RETURN(std::shared_ptr<Callable> callable, MakeCallable(names, fetches, targets, {}));
     return callable->Run(tensors, options, cancellation);
   }
 
   absl::StatusOr<std::shared_ptr<Callable>> MakeCallable(const std::vector<std::string>& feeds, const std::vector<std::string>& fetches,
-                                                         const std::vector<std::string>& targets) override {
+                                                         const std::vector<std::string>& targets,
+                                                         const std::vector<TensorConnection>& connections) override {
     if (core_->closed()) return absl::CancelledError("the session is closed");
-    const std::string key = absl::StrCat(absl::StrJoin(feeds, "\1"), "\2", absl::StrJoin(fetches, "\1"), "\2", absl::StrJoin(targets, "\1"));
+    std::string key = absl::StrCat(absl::StrJoin(feeds, "\1"), "\2", absl::StrJoin(fetches, "\1"), "\2", absl::StrJoin(targets, "\1"));
+    for (const TensorConnection& c : connections) absl::StrAppend(&key, "\2", c.from, "\1", c.to);
     if (std::shared_ptr<Callable> cached = FindCached(key)) return cached;
-    THALWEG_ASSIGN_OR_RETURN(std::shared_ptr<Callable> callable, Compile(feeds, fetches, targets));
+    THALWEG_ASSIGN_OR_RETURN(std::shared_ptr<Callable> callable, Compile(feeds, fetches, targets, connections));
     return Remember(key, std::move(callable));
   }
 
@@ -126,6 +128,7 @@ class SessionImpl final : public Session {
     std::vector<Endpoint> feeds;
     std::vector<Endpoint> fetches;
     std::vector<NodeId> targets;
+    std::vector<Connection> connections;
   };
 
   std::shared_ptr<const Graph> graph() const {
@@ -177,7 +180,7 @@ class SessionImpl final : public Session {
                                     const std::vector<std::string>& targets) const;
   absl::StatusOr<CompiledGraph> CompileSignature(const Graph& graph, const Signature& signature);
   absl::StatusOr<std::shared_ptr<Callable>> Compile(const std::vector<std::string>& feeds, const std::vector<std::string>& fetches,
-                                                    const std::vector<std::string>& targets);
+                                                    const std::vector<std::string>& targets, const std::vector<TensorConnection>& connections);
   CompileRequest NewRequest();
   // Of the plans of a signature and of the functions that it calls.
   PlanInputs NewPlanInputs(CompiledGraph compiled, FunctionPlans& functions);
@@ -272,6 +275,7 @@ absl::StatusOr<CompiledGraph> SessionImpl::CompileSignature(const Graph& graph, 
   request.feeds = signature.feeds;
   request.fetches = signature.fetches;
   request.targets = signature.targets;
+  request.connections = signature.connections;
   return CompileGraph(graph, request);
 }
 
@@ -319,11 +323,17 @@ PlanInputs SessionImpl::NewPlanInputs(CompiledGraph compiled, FunctionPlans& fun
 
 absl::StatusOr<std::shared_ptr<Callable>> SessionImpl::Compile(const std::vector<std::string>& feeds,
                                                                const std::vector<std::string>& fetches,
-                                                               const std::vector<std::string>& targets) {
+                                                               const std::vector<std::string>& targets,
+                                                               const std::vector<TensorConnection>& connections) {
   const auto begin = std::chrono::steady_clock::now();
   std::shared_ptr<const Graph> graph = this->graph();
   if (graph == nullptr) return absl::InvalidArgumentError("the session has no graph yet: load one or Extend first");
   THALWEG_ASSIGN_OR_RETURN(Signature signature, Resolve(*graph, feeds, fetches, targets));
+  for (const TensorConnection& c : connections) {
+    Connection& connection = signature.connections.emplace_back();
+    THALWEG_ASSIGN_OR_RETURN(connection.from, ParseTensor(*graph, c.from, "connected tensor"));
+    THALWEG_ASSIGN_OR_RETURN(connection.to, ParseTensor(*graph, c.to, "connected tensor"));
+  }
   THALWEG_ASSIGN_OR_RETURN(CompiledGraph compiled, CompileSignature(*graph, signature));
   RememberStatefulDevices(compiled);
   const auto placed = std::chrono::steady_clock::now();

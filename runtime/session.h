@@ -98,6 +98,11 @@ class THALWEG_EXPORT Callable {
   virtual Info info() const = 0;
 };
 
+struct TensorConnection {
+  std::string from;  // "node:port"
+  std::string to;
+};
+
 class THALWEG_EXPORT Session {
  public:
   // An empty session; Extend gives it a graph.
@@ -116,9 +121,12 @@ class THALWEG_EXPORT Session {
   virtual absl::StatusOr<std::vector<Tensor>> Run(const Feeds& feeds, const std::vector<std::string>& fetches,
                                                   const std::vector<std::string>& targets = {}, const RunOptions& options = {},
                                                   Cancellation* cancellation = nullptr) = 0;
+  // Tensors named in `connections` take others of the graph in place of their own value: whatever reads `to` reads `from`, and `to` itself is
+  // not computed for it. InvalidArgument if their types differ, one is fed as well, or they make a cycle; NotFound for unknown ones.
   virtual absl::StatusOr<std::shared_ptr<Callable>> MakeCallable(const std::vector<std::string>& feeds,
                                                                  const std::vector<std::string>& fetches,
-                                                                 const std::vector<std::string>& targets = {}) = 0;
+                                                                 const std::vector<std::string>& targets = {},
+                                                                 const std::vector<TensorConnection>& connections = {}) = 0;
 
   // dtype and declared shape of a tensor of the graph, for checking inputs before feeding them.
   struct TensorInfo {

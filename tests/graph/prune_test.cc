@@ -22,14 +22,17 @@ constexpr char kChain[] = R"(
 class PruneTest : public ::testing::Test {
  protected:
   absl::StatusOr<PrunedGraph> Prune(const char* text, std::vector<std::string> feeds, std::vector<std::string> fetches,
-                                    std::vector<std::string> targets = {}) {
+                                    std::vector<std::string> targets = {},
+                                    std::vector<std::pair<std::string, std::string>> connections = {}) {
     loaded_ = GraphFromText(TestOps(), text);
     std::vector<Endpoint> feed_ends, fetch_ends;
     std::vector<NodeId> target_ids;
     for (const auto& name : feeds) feed_ends.push_back(*loaded_.ParseEndpoint(name));
     for (const auto& name : fetches) fetch_ends.push_back(*loaded_.ParseEndpoint(name));
     for (const auto& name : targets) target_ids.push_back(loaded_.Find(name));
-    absl::StatusOr<PrunedGraph> pruned = PruneGraph(loaded_, {feed_ends, fetch_ends, target_ids});
+    std::vector<Connection> connected;
+    for (const auto& [from, to] : connections) connected.push_back({*loaded_.ParseEndpoint(from), *loaded_.ParseEndpoint(to)});
+    absl::StatusOr<PrunedGraph> pruned = PruneGraph(loaded_, {feed_ends, fetch_ends, target_ids, connected});
     if (pruned.ok()) {
       EXPECT_EQ(CheckGraph(pruned->graph), absl::OkStatus()) << pruned->graph.ToString();
     }
@@ -161,6 +164,59 @@ TEST_F(PruneTest, D21WhatIsFedAndFetchedComesStraightFromTheFeed) {
   EXPECT_EQ(pruned->graph.node(0).op, "_Arg");
   EXPECT_EQ(pruned->graph.node(1).op, "_Retval");
   EXPECT_EQ(pruned->graph.node(1).inputs[0].node, 0);
+}
+
+TEST_F(PruneTest, D39AConnectionIsAnIdentityOnTheDeviceOfWhatItReplaces) {
+  constexpr char kTwo[] = R"(
+    x = Placeholder() [dtype=float32]
+    after_x = NoOp(^x) @/device:CPU:1
+    y = Neg(x, ^after_x) [T=float32] @/device:CPU:2
+    z = Neg(y) [T=float32]
+    w = Placeholder() [dtype=float32]
+    v = Neg(w) [T=float32]
+  )";
+  // In place of a placeholder: control edges follow (D16), and the placeholder is gone.
+  auto pruned = Prune(kTwo, {"w"}, {"z"}, {}, {{"v", "x"}});
+  ASSERT_TRUE(pruned.ok()) << pruned.status();
+  EXPECT_EQ(pruned->graph.ToString(),
+            "_arg_w_0_0 = _Arg() [T=float32, _output_shapes=[<unknown>], index=0]\n"
+            "x/_connected_0 = Identity(v:0) [T=float32]\n"
+            "after_x = NoOp(^x/_connected_0) @/device:CPU:1\n"
+            "y = Neg(x/_connected_0:0, ^after_x) [T=float32] @/device:CPU:2\n"
+            "z = Neg(y:0) [T=float32]\n"
+            "v = Neg(_arg_w_0_0:0) [T=float32]\n"
+            "_retval_z_0_0 = _Retval(z:0) [T=float32, index=0]\n");
+  // In place of another node: what only it needed is not run.
+  pruned = Prune(kTwo, {}, {"z"}, {}, {{"v", "y"}});
+  ASSERT_TRUE(pruned.ok()) << pruned.status();
+  EXPECT_EQ(pruned->graph.ToString(),
+            "y/_connected_0 = Identity(v:0) [T=float32] @/device:CPU:2\n"
+            "z = Neg(y/_connected_0:0) [T=float32]\n"
+            "w = Placeholder() [dtype=float32]\n"
+            "v = Neg(w:0) [T=float32]\n"
+            "_retval_z_0_0 = _Retval(z:0) [T=float32, index=0]\n");
+  // One connection reads what another replaces.
+  pruned = Prune(kTwo, {"x"}, {"z"}, {}, {{"x", "w"}, {"v", "y"}});
+  ASSERT_TRUE(pruned.ok()) << pruned.status();
+  EXPECT_NE(pruned->graph.ToString().find("w/_connected_0 = Identity(_arg_x_0_0:0)"), std::string::npos) << pruned->graph.ToString();
+}
+
+TEST_F(PruneTest, D39ConnectionsThatCannotBe) {
+  const auto message = [this](std::vector<std::pair<std::string, std::string>> connections, std::vector<std::string> feeds = {}) {
+    const absl::Status status = Prune(kChain, std::move(feeds), {"b"}, {}, std::move(connections)).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+    return std::string(status.message());
+  };
+  EXPECT_EQ(message({{"b", "a"}}),
+            "the connected tensors make a cycle: a/_connected_0 -> b -> a/_connected_0; connect one that does not depend on what it replaces");
+  EXPECT_EQ(message({{"a", "a"}}),
+            "the connected tensors make a cycle: a/_connected_0 -> a/_connected_0; connect one that does not depend on what it replaces");
+  EXPECT_EQ(message({{"x", "a"}}, {"a"}), "tensor a:0 is fed or connected twice");
+  EXPECT_EQ(message({{"x", "a"}, {"x", "a"}}), "tensor a:0 is fed or connected twice");
+  loaded_ = GraphFromText(TestOps(), kChain);
+  const Connection past_the_outputs{{loaded_.Find("x"), 1}, {loaded_.Find("a"), 0}};
+  const std::vector<Endpoint> fetches = {{loaded_.Find("b"), 0}};
+  EXPECT_EQ(PruneGraph(loaded_, {{}, fetches, {}, {&past_the_outputs, 1}}).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
 TEST_F(PruneTest, LoopsAreKeptWhole) {

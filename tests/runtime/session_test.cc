@@ -149,6 +149,32 @@ TEST(Session, CallablesOutliveExtend) {
 }
 
 // D6: after Close every call fails with Cancelled; Close is idempotent.
+TEST(Session, D39ConnectionsUseOneTensorInPlaceOfAnother) {
+  for (const char* devices : {"CPU:0", "CPU:0,CPU:1", "CPU:0,GPU:0=sim"}) {
+    SessionOptions options;
+    options.devices = devices;
+    options.policy = "scatter~3";
+    auto session = MakeSession(options);
+    // y = (x + 1) * 2, with -x in place of the sum.
+    ASSERT_TRUE(session->ExtendFromMemory(R"(versions { producer: 1087 } node { name: "other" op: "Neg" input: "x" attr { key: "T" value { type: DT_FLOAT } } })").ok());
+    auto callable = session->MakeCallable({"x"}, {"y", "sum"}, {}, {{"other:0", "sum"}});
+    ASSERT_TRUE(callable.ok()) << callable.status();
+    auto result = (*callable)->Run({Floats({1, 2})});
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_EQ(Values((*result)[0]), (std::vector<float>{-2, -4}));
+    EXPECT_EQ(Values((*result)[1]), (std::vector<float>{-1, -2})) << "what is fetched is replaced, too";
+    // Without connections it is another callable.
+    auto plain = session->MakeCallable({"x"}, {"y", "sum"});
+    ASSERT_TRUE(plain.ok());
+    EXPECT_EQ(Values((*(*plain)->Run({Floats({1, 2})}))[0]), (std::vector<float>{4, 6}));
+    const auto code = [&](const char* from, const char* to) { return session->MakeCallable({"x"}, {"y"}, {}, {{from, to}}).status().code(); };
+    EXPECT_EQ(code("y", "sum"), absl::StatusCode::kInvalidArgument) << "a cycle";
+    EXPECT_EQ(code("shape", "sum"), absl::StatusCode::kInvalidArgument) << "another type";
+    EXPECT_EQ(code("other:1", "sum"), absl::StatusCode::kInvalidArgument);
+    EXPECT_EQ(code("other", "summ"), absl::StatusCode::kNotFound);
+  }
+}
+
 TEST(Session, CloseEndsTheSession) {
   auto session = MakeSession();
   auto callable = session->MakeCallable({"x"}, {"y"});
