@@ -1,5 +1,8 @@
 #include "thalweg/graph/internal_nodes.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 
@@ -13,6 +16,11 @@ absl::StatusOr<Node> NewInternalNode(const Graph& graph, absl::string_view op) {
     return absl::InternalError(absl::StrCat("the op ", op, " that the engine itself needs is not declared"));
   }
   return node;
+}
+
+bool IsEngineOp(absl::string_view op) {
+  constexpr absl::string_view kOps[] = {"_Arg", "_Call", "_DeviceIndex", "_Fail", "_FusedElementwise", "_Recv", "_Retval", "_Send"};
+  return std::find(std::begin(kOps), std::end(kOps), op) != std::end(kOps);
 }
 
 bool IsStepBoundary(const Node& node) {

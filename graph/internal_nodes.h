@@ -19,6 +19,10 @@ inline constexpr char kOutputHostMemoryAttr[] = "_output_hostmem";
 // A node of `op` with its declaration and nothing else; Internal if `graph.schemas` does not declare that op.
 absl::StatusOr<Node> NewInternalNode(const Graph& graph, absl::string_view op);
 
+// Ops that only the engine makes nodes of: what their attributes mean is settled elsewhere in the compiled graph (which feed, which
+// pair, which function), so that a file cannot bring them along. One that does was written from inside a runtime.
+bool IsEngineOp(absl::string_view op);
+
 // The engine's own nodes at the ends of a step: _Arg and _Retval. They belong to the client device and bind nobody else
 // to it.
 bool IsStepBoundary(const Node& node);

@@ -9,6 +9,7 @@
 #include "absl/strings/strip.h"
 #include "thalweg/graph/cycles.h"
 #include "thalweg/graph/functions.h"
+#include "thalweg/graph/internal_nodes.h"
 #include "thalweg/graph/known_ops.h"
 #include "thalweg/graph/nearest.h"
 #include "thalweg/proto/device_name.h"
@@ -89,7 +90,11 @@ class Validator {
   void CheckNode(NodeId id) {
     const Node& node = graph_.node(id);
     const OpSchema* schema = SchemaOf(node);
-    if (schema == nullptr) {
+    if (IsEngineOp(node.op)) {
+      Error("engine op", id, "only an engine makes nodes of this op, for the ends of a step and the edges between devices",
+            "load the graph that was given to the engine, not one of its partitions or function bodies");
+      typed_[id] = false;
+    } else if (schema == nullptr) {
       ReportUnknownOp(id);
       typed_[id] = false;
     } else {

@@ -93,6 +93,7 @@ class PlanBuilder {
       THALWEG_RETURN_IF_ERROR(ForNode(id, AddDraft(id)));
     }
     THALWEG_RETURN_IF_ERROR(TakeCopiedConstants());
+    THALWEG_RETURN_IF_ERROR(CheckMemoryKinds());
     slot_base_.assign(in_.compiled->control_flow.frames.size(), 0);
     if (HasControlFlow()) {
       MakeFlowGraph();
@@ -352,6 +353,26 @@ class PlanBuilder {
       *drafts_[id].constant = *std::move(*copied);
     }
     copied_constants_.clear();
+    return absl::OkStatus();
+  }
+
+  // Partitioning put a transfer on every edge whose ends are in different memories (B12); one that it missed would let a kernel
+  // read memory that is not its own (B16).
+  absl::Status CheckMemoryKinds() const {
+    const auto has_host_memory = [](const std::shared_ptr<Device>& device) { return device->memory() == MemoryKind::kHost; };
+    if (std::all_of(in_.devices.begin(), in_.devices.end(), has_host_memory)) return absl::OkStatus();
+    for (const Draft& reader : drafts_) {
+      if (reader.role == OpRole::kSend || reader.role == OpRole::kRecv) continue;  // where their pair says
+      const absl::Span<const Endpoint> inputs = InputsOf(reader);
+      for (size_t i = 0; i < inputs.size(); ++i) {
+        const KernelNode& writer = InfoOf(drafts_[inputs[i].node]);
+        const MemoryKind written = writer.output_memory()[inputs[i].port], read = InfoOf(reader).input_memory()[i];
+        if (written == read) continue;
+        const auto text = [](MemoryKind memory) { return memory == MemoryKind::kHost ? "host" : "device"; };
+        return ForNode(reader.id, absl::InternalError(absl::StrCat("input ", i, " is wanted in ", text(read), " memory, but '", writer.name, "' (",
+                                                                   writer.device->name().ToShortString(), ") leaves it in ", text(written), " memory")));
+      }
+    }
     return absl::OkStatus();
   }
 

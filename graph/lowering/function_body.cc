@@ -190,6 +190,9 @@ class Instantiation {
     node.op = raw.op;
     node.requested_device = raw.device;
     node.schema = graph().schemas->Find(raw.op);
+    if (IsEngineOp(raw.op)) {
+      return WithNode(absl::InvalidArgumentError("only the engine makes nodes of this op"), node);
+    }
     for (const RawNode::RawAttr& attr : raw.attrs) {
       THALWEG_RETURN_IF_ERROR(WithNode(AddAttr(attr, node), node));
     }

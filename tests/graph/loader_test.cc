@@ -96,6 +96,16 @@ TEST(Loader, G3UnknownOpsAreToldApart) {
   ExpectFault("node { name: 'n' }", "unknown op(n)", {"does not say"});
 }
 
+// Nodes of the ends of steps and of edges between devices mean something only inside the compiled graph that they belong to.
+TEST(Loader, B31NodesThatOnlyAnEngineMakes) {
+  const std::string type = " attr { key: 'T' value { type: DT_FLOAT } }";
+  ExpectFault("node { name: 'a' op: '_Arg'" + type + " attr { key: 'index' value { i: 0 } } }", "engine op(a)", {"_Arg", "only an engine"});
+  ExpectFault(kX + "node { name: 's' op: '_Send' input: 'x'" + type + " attr { key: 'pair' value { i: 0 } } }", "engine op(s)", {"_Send", "partitions"});
+  for (const char* op : {"_Retval", "_Recv", "_Call", "_Fail", "_FusedElementwise", "_DeviceIndex"}) {
+    ExpectFault(absl::StrCat("node { name: 'n' op: '", op, "' }"), "engine op(n)", {op});
+  }
+}
+
 TEST(Loader, G4G5G6EdgeTexts) {
   ExpectFault(kX + "node { name: 'z' op: 'Neg' input: '^x' input: 'x' attr { key: 'T' value { type: DT_FLOAT } } }",
               "input order(z)", {"'x'"});

@@ -97,6 +97,28 @@ TEST_F(PartitionTest, B6B10OnePairPerTensorAndDevice) {
   EXPECT_EQ(transfer.cause, "requested device of y");
 }
 
+TEST_F(PartitionTest, B5NamesOfNewNodesAreNew) {
+  Cut("x = Placeholder() [dtype=float32] @/device:CPU:0\n"
+      "x/_send = Neg(x) [T=float32] @/device:CPU:1\n"
+      "x/_recv = NoOp(^x) @/device:CPU:1\n"
+      "x/_control = NoOp() @/device:CPU:0");
+  absl::flat_hash_set<absl::string_view> names;
+  for (const Node& node : graph_.nodes()) {
+    EXPECT_TRUE(node.removed || names.insert(node.name).second) << node.name;
+  }
+  EXPECT_EQ(transfers_.size(), 2u);
+}
+
+// Constants are transferred to where they are read, not made twice.
+TEST_F(PartitionTest, B34ConstantsAreTransferred) {
+  Cut("c = Const() [dtype=float32, value=tensor<float32[2]:1,2>] @/device:CPU:0\n"
+      "y = Neg(c) [T=float32] @/device:CPU:0\n"
+      "z = Neg(c) [T=float32] @/device:CPU:1");
+  EXPECT_EQ(Count("Const"), 1);
+  ASSERT_EQ(transfers_.size(), 1u);
+  EXPECT_EQ(transfers_[0].source.node, graph_.Find("c"));
+}
+
 TEST_F(PartitionTest, B8BothEndsNameTheirPair) {
   Cut("x = Placeholder() [dtype=float32] @/device:CPU:0\ny = Neg(x) [T=float32] @/device:CPU:1");
   for (const char* end : {"x/_send", "x/_recv"}) {

@@ -5,6 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "thalweg/runtime/recorder.h"
 #include "thalweg/runtime/session.h"
 
 namespace thalweg {
@@ -115,6 +116,74 @@ TEST(StepRules, D11OrderOfFetchesIsOrderOfResults) {
       for (size_t i = 0; i < fetches.size(); ++i) EXPECT_EQ((*result)[i].shape().rank(), fetches[i] == "one" ? 0 : 1);
     }
   }
+}
+
+// D1: nothing may be added, before and after there is a graph; the first nodes that are added make one.
+TEST(StepRules, D1TheFirstExtensionMakesTheGraph) {
+  auto session = Session::Create();
+  ASSERT_TRUE(session.ok());
+  EXPECT_TRUE((*session)->ExtendFromMemory("versions { producer: 1087 }").ok());
+  EXPECT_EQ((*session)->Run({}, {"one"}).status().code(), absl::StatusCode::kNotFound);
+  ASSERT_TRUE((*session)->ExtendFromMemory(kGraph).ok());
+  EXPECT_TRUE((*session)->ExtendFromMemory("versions { producer: 1087 }").ok());
+  EXPECT_EQ(Fetch(**session, "one"), std::vector<float>{1});
+  EXPECT_FALSE((*session)->ExtendFromMemory(kGraph).ok()) << "its nodes are there";
+}
+
+// D9: a session has a pool of its own, whatever the first session of the process asked for.
+TEST(StepRules, D9EverySessionHasItsOwnThreads) {
+  std::vector<std::unique_ptr<Session>> sessions;
+  for (const int threads : {1, 3, 2}) {
+    SessionOptions options;
+    options.threads = threads;
+    sessions.push_back(MakeSession(options));
+  }
+  for (const int expected : {1, 3, 2}) {
+    Trace trace;
+    RunOptions options;
+    options.trace = &trace;
+    auto& session = sessions[expected == 1 ? 0 : expected == 3 ? 1 : 2];
+    if (kRecordingBuiltIn) {
+      ASSERT_TRUE(session->Run({}, {"one"}, {}, options).ok());
+      EXPECT_EQ(trace.threads, expected);
+    }
+  }
+}
+
+// D13: compiled signatures are kept, but not without bound; those that were forgotten are compiled again, and what a caller holds
+// stays valid. State does not depend on either.
+TEST(StepRules, D13ForgottenSignaturesAreCompiledAgain) {
+  auto session = MakeSession();
+  ASSERT_TRUE(session->Run({}, {}, {"init"}).ok());
+  auto held = session->MakeCallable({}, {"read", "one"});
+  ASSERT_TRUE(held.ok()) << held.status();
+  for (size_t k = 1; k <= 300; ++k) {
+    const auto result = session->Run({}, std::vector<std::string>(k, "one"));
+    ASSERT_TRUE(result.ok()) << result.status();
+    ASSERT_EQ(result->size(), k);
+  }
+  auto again = session->MakeCallable({}, {"read", "one"});
+  ASSERT_TRUE(again.ok());
+  EXPECT_NE(again->get(), held->get()) << "300 signatures ago";
+  for (const auto& callable : {*held, *again}) {
+    auto result = callable->Run({});
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_EQ((*result)[0].flat<float>()[0], 1);
+  }
+}
+
+// D29: what was cancelled before it began does not begin. D30: a step that fails before it begins leaves nothing to wait for.
+TEST(StepRules, D29D30StepsThatDoNotBegin) {
+  auto session = MakeSession();
+  ASSERT_TRUE(session->Run({}, {}, {"init"}).ok());
+  Cancellation cancelled;
+  cancelled.Cancel();
+  EXPECT_EQ(session->Run({}, {}, {"raise"}, {}, &cancelled).status().code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(Fetch(*session, "read"), std::vector<float>{1}) << "nothing ran";
+  EXPECT_FALSE(session->Run({{"x", *Tensor::Scalar<int32_t>(1)}}, {"after"}).ok());
+  EXPECT_FALSE(session->Run({}, {"nothing"}).ok());
+  EXPECT_TRUE(session->Close().ok());
+  EXPECT_EQ(session->Run({}, {}, {"raise"}).status().code(), absl::StatusCode::kCancelled);
 }
 
 // D20
