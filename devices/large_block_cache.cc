@@ -1,5 +1,7 @@
 #include "thalweg/devices/large_block_cache.h"
 
+#include <sys/mman.h>
+
 #include <bit>
 #include <cstdlib>
 
@@ -10,6 +12,8 @@ namespace {
 
 constexpr size_t kUnit = 1024;
 constexpr size_t kMaxCachedBlock = size_t{64} << 20;
+constexpr size_t kHugePage = size_t{2} << 20;
+constexpr size_t kLeastHuge = 2 * kHugePage;
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool kCaching = false;  // sanitizers must see every free
@@ -29,6 +33,15 @@ size_t ClassBytes(int size_class) {
   if (size_class < 4) return (size_class + 1) * kUnit;
   const int shift = (size_class - 4) / 4;
   return static_cast<size_t>(size_class - 4 * shift + 1) * kUnit << shift;
+}
+
+// Large blocks ask for huge pages: a kernel may take longer to be given fresh memory page by page than to fill it. What does not fill
+// a huge page stays in small ones, so that no more memory is taken than was asked for.
+void* Allocate(size_t bytes) {
+  if (bytes < kLeastHuge) return std::aligned_alloc(kBufferAlignment, bytes);
+  void* block = std::aligned_alloc(kHugePage, bytes);
+  if (block != nullptr) madvise(block, bytes / kHugePage * kHugePage, MADV_HUGEPAGE);  // a wish: refused where there are none
+  return block;
 }
 
 size_t RoundUp(size_t bytes) { return (bytes + kBufferAlignment - 1) & ~(kBufferAlignment - 1); }
@@ -53,10 +66,10 @@ void* LargeBlockCache::Take(size_t bytes) {
 }
 
 void* LargeBlockCache::TakeFromSystem(size_t bytes) {
-  void* block = std::aligned_alloc(kBufferAlignment, bytes);
+  void* block = Allocate(bytes);
   if (block != nullptr || cached_bytes() == 0) return block;
   Trim();
-  return std::aligned_alloc(kBufferAlignment, bytes);
+  return Allocate(bytes);
 }
 
 void LargeBlockCache::Return(void* block, size_t bytes) {
