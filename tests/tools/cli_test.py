@@ -118,6 +118,15 @@ class CliTest(unittest.TestCase):
 
 
 class RunTest(CliTest):
+    def test_a_name_without_a_port_is_output_0_and_others_are_listed(self):
+        self.write("g.pbtxt", text_node("x", "Placeholder", dtype="DT_FLOAT") + int_const("axis", 0) +
+                   text_node("parts", "Split", ["axis", "x"], type="DT_FLOAT", num_split="i: 2"))
+        finished = self.ok("run", "g.pbtxt", "-i", "x=[1,2]", "-f", "parts")
+        self.assertIn("-f parts is parts:0; the node's outputs are parts:0 (float32), parts:1 (float32)", finished.err)
+        self.assertIn("{1}", finished.out)
+        for fetch in ("parts:1", "x"):
+            self.assertNotIn("outputs are", self.ok("run", "g.pbtxt", "-i", "x=[1,2]", "-f", fetch).err)
+
     def test_reads_every_digit(self):
         for digit in range(10):
             image = os.path.join(DIGITS, f"digit_{digit}.png")

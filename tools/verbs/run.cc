@@ -9,6 +9,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "thalweg/proto/status_macros.h"
 #include "thalweg/runtime/session.h"
 #include "thalweg/runtime/trace.h"
@@ -32,6 +33,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr int64_t kDefaultPrinted = 10;
+constexpr size_t kMostListed = 8;  // outputs of a node
 constexpr int64_t kMaxRepeats = 1'000'000'000;
 
 const CommandSpec& Spec() {
@@ -208,10 +210,27 @@ class Runner {
     for (const InputSpec& input : request_.inputs) warn_of_blanks("-i", input.name);
     for (const std::string& name : request_.fetches) warn_of_blanks("-f", name);
     for (const std::string& name : request_.targets) warn_of_blanks("--target", name);
+    for (const InputSpec& input : request_.inputs) NoteOutputs("-i", input.name);
+    for (const std::string& name : request_.fetches) NoteOutputs("-f", name);
     if (request_.session.pins.empty() && request_.session.placement_file.empty()) return;
     const absl::StatusOr<std::unique_ptr<GraphView>> view = OpenGraph(request_.graph);
     if (!view.ok()) return;
     for (const std::string& line : RequestsWithoutNodes(request_.session, (*view)->graph())) console_.Warn(line);
+  }
+
+  // A name without a port means output 0; where there are others, which could be meant too, it says so.
+  void NoteOutputs(absl::string_view flag, const std::string& name) {
+    if (absl::StrContains(name, ':')) return;
+    std::vector<std::string> outputs;
+    for (size_t port = 0; port < kMostListed; ++port) {
+      const std::string output = absl::StrCat(name, ":", port);
+      const absl::StatusOr<Session::TensorInfo> info = session_->Describe(output);
+      if (!info.ok()) break;
+      outputs.push_back(absl::StrCat(output, " (", DTypeName(info->dtype), ")"));
+    }
+    if (outputs.size() < 2) return;
+    console_.Note(absl::StrCat(flag, " ", name, " is ", name, ":0; the node's outputs are ", absl::StrJoin(outputs, ", "),
+                               outputs.size() == kMostListed ? " ..." : ""));
   }
 
   // ---- a single step, perhaps repeated
