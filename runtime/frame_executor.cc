@@ -185,7 +185,7 @@ class FrameExecution {
     for (uint32_t i = 0; i < node.num_inputs; ++i) {
       const uint32_t slot = plan_.input_slots[node.first_input + i];
       last_use[i] = plan_.sole_use[node.first_input + i] ||
-                    (iteration.readers[slot] > 1 && iteration.readers_left[slot].load(std::memory_order_acquire) == 1);
+                    (plan_.forwards_inputs && iteration.readers[slot] > 1 && iteration.readers_left[slot].load(std::memory_order_acquire) == 1);
     }
   }
 

@@ -94,7 +94,7 @@ class ParallelExecution {
     for (uint32_t i = 0; i < node.num_inputs; ++i) {
       const uint32_t slot = plan_.input_slots[node.first_input + i];
       last_use[i] = plan_.sole_use[node.first_input + i] ||
-                    (plan_.readers[slot] > 1 && step_.readers_left(slot).load(std::memory_order_acquire) == 1);
+                    (plan_.forwards_inputs && plan_.readers[slot] > 1 && step_.readers_left(slot).load(std::memory_order_acquire) == 1);
     }
   }
 

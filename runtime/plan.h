@@ -84,6 +84,7 @@ struct Plan {
   std::vector<uint32_t> input_slots;     // per node: the slot of each input
   std::vector<uint8_t> last_use;         // per input, one-thread order: 1 if the value has no later reader
   std::vector<uint8_t> sole_use;         // per input, any order: 1 if it is the value's only reader
+  bool forwards_inputs = true;           // whether kernels may take over the buffers of inputs that they are the last to read (A79)
   std::vector<uint32_t> releases;        // per node, one-thread order: slots to clear after it ran; of kFrames: to count down
   int32_t num_slots = 0;
   std::vector<int32_t> readers;          // per slot: number of inputs that read it; constant slots: 0 (of kFrames: -1)
@@ -163,6 +164,8 @@ struct PlanInputs {
   FunctionPlans* functions = nullptr;  // for nodes that call functions
   int threads = 1;
   bool general_frames = false;           // kFrames wherever there is control flow
+  bool forward_inputs = true;            // see Plan::forwards_inputs
+  bool pack_constants = true;            // show kernels the values of constant inputs, so that they pack weights once
   // Of the signature, for checking and messages.
   std::vector<std::string> feed_names;
   std::vector<DType> feed_types;

@@ -114,6 +114,7 @@ class PlanBuilder {
       ShareReplaySlots(flow_, order_, plan_.get());
       for (ReplayRun& run : plan_->replay.runs) run.busy = AddBusyNodes(run.nodes);
     }
+    if (!in_.forward_inputs) KeepInputsOfKernels();
     plan_->feed_names = in_.feed_names;
     plan_->feed_types = in_.feed_types;
     plan_->feed_shapes = in_.feed_shapes;
@@ -255,7 +256,9 @@ class PlanBuilder {
   absl::StatusOr<std::unique_ptr<Kernel>> MakeKernelOf(const Node& node, const KernelNode& info, const KernelDef& def) {
     const std::vector<PartialShape> shapes = InputShapes(node);
     std::vector<TensorLiteralPtr> constants;
-    for (Endpoint e : node.data_inputs()) constants.push_back(in_.compiled->shapes.literal(e));
+    if (in_.pack_constants) {
+      for (Endpoint e : node.data_inputs()) constants.push_back(in_.compiled->shapes.literal(e));
+    }
     return def.factory(KernelInit(info, shapes, in_.threads, constants));
   }
 
@@ -813,6 +816,16 @@ class PlanBuilder {
       if (plan_->readers[base + slot] > 0) plan_->releases.push_back(slot);
     }
     node.num_releases = static_cast<uint32_t>(plan_->releases.size()) - node.first_release;
+  }
+
+  // Tells kernels that somebody reads every input after them.
+  void KeepInputsOfKernels() {
+    plan_->forwards_inputs = false;
+    for (const PlanNode& node : plan_->nodes) {
+      if (node.kind != NodeKind::kKernel && node.kind != NodeKind::kAsync) continue;
+      std::fill_n(plan_->last_use.begin() + node.first_input, node.num_inputs, 0);
+      std::fill_n(plan_->sole_use.begin() + node.first_input, node.num_inputs, 0);
+    }
   }
 
   // Slots that no reader releases: constants, and what a frame keeps over its iterations.

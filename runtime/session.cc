@@ -9,6 +9,7 @@
 #include <thread>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/container/btree_map.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -318,6 +319,8 @@ PlanInputs SessionImpl::NewPlanInputs(CompiledGraph compiled, FunctionPlans& fun
   inputs.kernels = &BuiltinOps().kernels;
   inputs.stateful = &stateful_kernels_;
   inputs.functions = &functions;
+  inputs.forward_inputs = !absl::c_linear_search(options_.disabled_passes, SessionOptions::kForwardInputs);
+  inputs.pack_constants = !absl::c_linear_search(options_.disabled_passes, SessionOptions::kPackConstants);
   return inputs;
 }
 

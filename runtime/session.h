@@ -42,7 +42,12 @@ struct SessionOptions {
   // The most that the session's allocators may hold; 0: 80% of RAM or of the control group.
   int64_t memory_limit_bytes = 0;
   bool optimize = true;
+  // Names of passes over the graph (docs/architecture.md), kForwardInputs and kPackConstants. Others mean nothing.
   std::vector<std::string> disabled_passes;
+  // Kernels compute in the buffer of an input that they are the last to read.
+  static constexpr char kForwardInputs[] = "forward_inputs";
+  // Kernels bring constant weights into the order in which they read them, once, when a signature is compiled.
+  static constexpr char kPackConstants[] = "pack_constants";
   // Overrides the attribute of every loop; 0: as written.
   int parallel_iterations = 0;
   // Run conditionals and loops by the executor for any number of threads even where the one for a single thread would do. The results

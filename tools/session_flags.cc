@@ -94,6 +94,7 @@ absl::Status ReadPlacement(const Arguments& arguments, SessionOptions* options) 
 absl::Status ReadPasses(const Arguments& arguments, SessionOptions* options) {
   std::vector<std::string> known;
   for (const Pass& pass : AllPasses()) known.push_back(pass.name);
+  known.insert(known.end(), {SessionOptions::kForwardInputs, SessionOptions::kPackConstants});
   for (const std::string& list : arguments.All("no-opt")) {
     if (list.empty()) options->optimize = false;
     for (absl::string_view pass : absl::StrSplit(list, ',', absl::SkipEmpty())) {
