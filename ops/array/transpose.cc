@@ -85,36 +85,41 @@ class TransposeKernel : public Kernel {
   }
 };
 
+// The elements of perm, if all of them are known.
+std::optional<std::vector<int64_t>> KnownPerm(const ShapeContext& c) {
+  const std::optional<std::vector<ElementKnowledge>> elements = KnownElements(c, 1);
+  if (!elements) return std::nullopt;
+  std::vector<int64_t> perm;
+  for (const ElementKnowledge& e : *elements) {
+    if (!e.value) return std::nullopt;
+    perm.push_back(*e.value);
+  }
+  return perm;
+}
+
 absl::Status TransposeShape(ShapeContext& c) {
   const PartialShape& in = c.input(0);
-  const std::optional<std::vector<int64_t>> perm = c.input_ints(1);
   // With neither rank nor length known TensorFlow does not look at perm until it runs.
   const int64_t elements = c.input(1).has_rank() ? c.input(1).NumElementsOrUnknown() : -1;
   if (in.has_rank() || elements > 1) THALWEG_RETURN_IF_ERROR(c.RequireRank(1, 1));
-  if (!in.has_rank()) {
-    const int64_t rank = perm ? static_cast<int64_t>(perm->size()) : elements > 1 ? elements : kUnknownDim;
-    if (IsKnownDim(rank) && rank <= kMaxRank) c.set_output(0, PartialShape::UnknownOfRank(static_cast<int>(rank)));
-    return absl::OkStatus();
-  }
-  if (c.input(1).has_rank() && IsKnownDim(c.input(1).dim(0)) && c.input(1).dim(0) != in.rank()) {
+  const std::optional<std::vector<int64_t>> perm = KnownPerm(c);
+  const int64_t rank = in.has_rank() ? in.rank() : perm ? static_cast<int64_t>(perm->size()) : elements > 1 ? elements : kUnknownDim;
+  if (in.has_rank() && c.input(1).has_rank() && IsKnownDim(c.input(1).dim(0)) && c.input(1).dim(0) != in.rank()) {
     return absl::InvalidArgumentError(
         absl::StrCat("perm has ", c.input(1).dim(0), " elements for an input of rank ", in.rank()));
   }
-  if (!perm) {
-    c.set_output(0, in.rank() <= 1 ? in : PartialShape::UnknownOfRank(in.rank()));
-    return absl::OkStatus();
-  }
-  const absl::StatusOr<std::vector<int>> order = Permutation(*perm, in.rank());
-  if (!order.ok()) {
-    // Only what is too large is refused already at load.
-    for (const int64_t i : *perm) {
-      if (i >= in.rank()) return order.status();
+  if (!IsKnownDim(rank) || rank > kMaxRank) return absl::OkStatus();
+  Dims dims(static_cast<size_t>(rank), kUnknownDim);
+  if (!perm && rank <= 1 && in.has_rank()) dims.assign(in.dims().begin(), in.dims().end());
+  const bool look = perm && (in.has_rank() || perm->size() > 1);
+  for (size_t i = 0; look && i < perm->size(); ++i) {
+    // Only what is too far out is refused at load; what repeats, or counts from the end, when it runs.
+    const int64_t from = (*perm)[i];
+    if (from >= rank || from < -rank) {
+      return absl::InvalidArgumentError(absl::StrCat("perm[", i, "] is ", from, ", which is no dimension of an input of rank ", rank));
     }
-    c.set_output(0, PartialShape::UnknownOfRank(in.rank()));
-    return absl::OkStatus();
+    if (in.has_rank()) dims[i] = in.dim(static_cast<int>(from < 0 ? from + rank : from));
   }
-  Dims dims;
-  for (const int i : *order) dims.push_back(in.dim(i));
   c.set_output(0, PartialShape::OfDims(std::move(dims)));
   return absl::OkStatus();
 }

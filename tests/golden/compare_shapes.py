@@ -35,6 +35,8 @@ EXPLAINED = {
     ("SplitV", "refused"): "with an unknown axis, TensorFlow's import compares the sizes with the last dimension",
     ("SplitV", "less"): "with an unknown axis, TensorFlow's import splits the last dimension",
     ("MaxPool", "other"): "windows along channels leave rows and columns alone, as in TensorFlow's kernel",
+    ("MaxPool", "less"): "a window of no rows, which no kernel takes",
+    ("Tile", "refused"): "TensorFlow's import takes negative multiples that were packed for unknown",
     ("MatrixDiagV3", "less"): "TensorFlow takes numbers of rows and columns that are not known for -1",
     ("MatrixDiagV3", "refused"): "TensorFlow compares the number of diagonals with one that is not known",
     ("MatrixSetDiagV3", "less"): "TensorFlow takes what is not known for one diagonal",
