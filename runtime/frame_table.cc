@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "thalweg/runtime/dead_cause.h"
+#include "thalweg/runtime/step_report.h"
 
 namespace thalweg {
 
@@ -342,7 +343,7 @@ std::string FrameTable::ExplainDead(const Iteration& iteration, int32_t node) co
 }
 
 std::string FrameTable::DescribeNode(const Iteration& iteration, int32_t node) const {
-  const std::string name = absl::StrCat("'", plan_.nodes[node].info->name, "'");
+  const std::string name = NodeName(plan_, plan_.nodes[node]);
   if (iteration.frame->frame == kRootFrame) return name;
   return absl::StrCat(name, " in iteration ", iteration.number, " of frame '", plan_.frames[iteration.frame->frame].name, "'");
 }
@@ -382,7 +383,7 @@ std::vector<std::string> FrameTable::DescribeWaiting(size_t limit) const {
         if (frames_.nodes[p].passed_over) p = frames_.nodes[p].source;
         if (p < 0) continue;
         if (frames_.nodes[p].frame == frames_.nodes[node].frame && waits(*iteration, p)) continue;
-        lines.push_back(absl::StrCat(DescribeNode(*iteration, node), " waits for '", plan_.nodes[p].info->name, "'"));
+        lines.push_back(absl::StrCat(DescribeNode(*iteration, node), " waits for ", NodeName(plan_, plan_.nodes[p])));
         break;
       }
       if (lines.size() >= limit) return lines;

@@ -300,8 +300,9 @@ bool StepState::PastDeadline(const PlanNode& next, int64_t iteration) {
     return false;
   }
   const std::string waits = DescribeWaits(*this, kMostWaitsInMessage);
-  Fail(absl::DeadlineExceededError(absl::StrCat("the step did not end within its time limit; node '", next.info->name, "' (",
-                                                next.info->schema->name, ") was next", DescribePlace(*this, next, iteration),
+  const bool is_end = next.kind == NodeKind::kArg || next.kind == NodeKind::kRetval;
+  const std::string name = is_end ? NodeName(plan_, next) : absl::StrCat("node ", NodeName(plan_, next), " (", next.info->schema->name, ")");
+  Fail(absl::DeadlineExceededError(absl::StrCat("the step did not end within its time limit; ", name, " was next", DescribePlace(*this, next, iteration),
                                                 waits.empty() ? "" : "; ", waits)));
   return true;
 }

@@ -15,7 +15,8 @@ namespace {
 constexpr size_t kMostLines = 20;
 constexpr size_t kMostCalls = 3;
 
-std::string NodeText(const PlanNode& node) {
+std::string NodeText(const Plan& plan, const PlanNode& node) {
+  if (node.kind == NodeKind::kArg || node.kind == NodeKind::kRetval) return NodeName(plan, node);
   return absl::StrCat("'", node.info->name, "' (", node.info->schema->name, " on ", node.info->device->name().ToShortString(), ")");
 }
 
@@ -44,7 +45,7 @@ void AddWaitingSegments(StepState& step, const std::vector<StepState::PendingFac
     for (int32_t n = segment.begin; n < segment.end && lines->size() < limit; ++n) {
       for (int32_t i = plan.predecessor_offsets[n]; i < plan.predecessor_offsets[n + 1]; ++i) {
         if (!begun.contains(plan.predecessors[i])) continue;
-        lines->push_back(absl::StrCat("'", plan.nodes[n].info->name, "' waits for '", plan.nodes[plan.predecessors[i]].info->name, "'"));
+        lines->push_back(absl::StrCat(NodeName(plan, plan.nodes[n]), " waits for ", NodeName(plan, plan.nodes[plan.predecessors[i]])));
         break;
       }
     }
@@ -58,7 +59,7 @@ std::vector<std::string> WaitLines(StepState& step, size_t limit, bool from_outs
   size_t begun = 0;
   const std::vector<StepState::PendingFact> pending = step.PendingFacts(limit, &begun);
   for (const StepState::PendingFact& fact : pending) {
-    lines.push_back(absl::StrCat(NodeText(*fact.node), IterationText(plan, fact.frame, fact.iteration), " ",
+    lines.push_back(absl::StrCat(NodeText(plan, *fact.node), IterationText(plan, fact.frame, fact.iteration), " ",
                                  fact.waits_for.empty() ? OwnWait(plan, *fact.node) : absl::StrCat("waits for ", fact.waits_for)));
   }
   if (begun > pending.size()) lines.push_back(absl::StrCat(begun - pending.size(), " more nodes have begun and not ended"));
@@ -80,7 +81,7 @@ std::vector<std::string> RunningLines(StepState& step) {
     std::string place;
     if (plan.execution == Execution::kFrames) place = step.frame_table().DescribeIteration(fact.key);
     else place = DescribePlace(step, *fact.node);
-    lines.push_back(absl::StrCat("thread ", fact.thread, " runs ", NodeText(*fact.node), place));
+    lines.push_back(absl::StrCat("thread ", fact.thread, " runs ", NodeText(plan, *fact.node), place));
   }
   return lines;
 }
@@ -113,6 +114,12 @@ std::vector<std::string> AllLines(StepState& step) {
 }
 
 }  // namespace
+
+std::string NodeName(const Plan& plan, const PlanNode& node) {
+  if (node.kind == NodeKind::kArg) return absl::StrCat("feed '", plan.feed_names[node.aux], "'");
+  if (node.kind == NodeKind::kRetval) return absl::StrCat("fetch '", plan.fetch_names[node.aux], "'");
+  return absl::StrCat("'", node.info->name, "'");
+}
 
 std::string DescribePlace(StepState& step, const PlanNode& node, int64_t iteration) {
   const Plan& plan = step.plan();

@@ -13,6 +13,8 @@ namespace thalweg {
 
 inline constexpr size_t kMostWaitsInMessage = 5;
 
+// "'node'", or, as the nodes at the ends of a step have names that nobody gave them, "feed 'x:0'" and "fetch 'y:0'".
+std::string NodeName(const Plan& plan, const PlanNode& node);
 // Which nodes wait for what, in one line, calls within the step included; "" if nothing is known to wait.
 std::string DescribeWaits(StepState& step, size_t limit);
 // " in iteration 3 of frame 'f'" for a node in a loop; "" elsewhere. By replay the step knows the iteration, in general frames the caller.

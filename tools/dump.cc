@@ -170,11 +170,17 @@ absl::StatusOr<DumpSelection> SelectDumps(const Graph& graph, const std::vector<
   return selection;
 }
 
-absl::Status WriteDump(const DumpSelection::Item& item, const Tensor& tensor) {
-  if (mkdir(item.folder.c_str(), 0777) != 0 && errno != EEXIST) {
-    return absl::Status(absl::ErrnoToStatusCode(errno),
-                        absl::StrCat("cannot make folder '", item.folder, "': ", std::strerror(errno)));
+absl::Status MakeDumpFolder(const std::string& folder) {
+  struct stat info;
+  if (mkdir(folder.c_str(), 0777) != 0 && errno != EEXIST) {
+    return absl::Status(absl::ErrnoToStatusCode(errno), absl::StrCat("cannot make folder '", folder, "': ", std::strerror(errno)));
   }
+  if (stat(folder.c_str(), &info) != 0 || !S_ISDIR(info.st_mode))
+    return absl::FailedPreconditionError(absl::StrCat("'", folder, "' is no folder"));
+  return absl::OkStatus();
+}
+
+absl::Status WriteDump(const DumpSelection::Item& item, const Tensor& tensor) {
   const std::string file =
       absl::StrCat(item.folder, "/", absl::StrReplaceAll(item.tensor, {{"/", "."}, {":", "."}}), ".npy");
   THALWEG_ASSIGN_OR_RETURN(const std::unique_ptr<TensorWriter> writer, TensorWriter::Create(file));

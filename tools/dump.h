@@ -33,7 +33,9 @@ absl::StatusOr<DumpSelection> SelectDumps(const Graph& graph, const std::vector<
                                           const Feeds& feeds, const std::vector<std::string>& fetches,
                                           const std::vector<std::string>& targets);
 
-// Writes FOLDER/node.port.npy; '/' in the name becomes '.', the folder is made.
+// Makes the folder unless it is there. A status if that is impossible, or something else has its name.
+absl::Status MakeDumpFolder(const std::string& folder);
+// Writes FOLDER/node.port.npy; '/' in the name becomes '.'.
 absl::Status WriteDump(const DumpSelection::Item& item, const Tensor& tensor);
 
 }  // namespace thalweg::tools

@@ -201,6 +201,14 @@ class RunTest(CliTest):
         nodes = {event.get("args", {}).get("node") for event in trace["traceEvents"]}
         self.assertIn("sum", nodes)
 
+    def test_dump_to_where_no_folder_can_be(self):
+        self.write("g.pb", add_graph())
+        self.write("file", b"")
+        for folder in ("file", "file/below", "missing/below"):
+            finished = self.fails(2, "[A-Z_]+", "run", "g.pb", "-i", "x=[[1,2]]", "-i", "y=[[3,4]]", "-f", "sum", "--dump", f".*={folder}")
+            self.assertIn("--dump: ", finished.err)
+            self.assertEqual(finished.out, "", "nothing has run")
+
     def test_dump(self):
         self.write("g.pb", graph(placeholder("x", "float", [2]), node("a/b", "Neg", ["x"], type_attr("T", "float")),
                                  node("c", "Neg", ["a/b"], type_attr("T", "float"))))

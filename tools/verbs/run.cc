@@ -185,6 +185,10 @@ class Runner {
       if (absl::Status status = CheckCanWrite(request_.trace); !status.ok())
         return Fail({ForFlag("trace", status), kExitUsage, "thalweg help run"});
     }
+    for (const DumpRequest& dump : request_.dumps) {
+      if (absl::Status status = MakeDumpFolder(dump.folder); !status.ok())
+        return Fail({ForFlag("dump", status), kExitUsage, "thalweg help run"});
+    }
     if (!request_.expect.empty()) {
       absl::StatusOr<TensorArchive> reference = TensorArchive::Open(request_.expect);
       if (!reference.ok()) return Fail({ForFlag("expect", reference.status()), kExitUsage, "thalweg help run"});
