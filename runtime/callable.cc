@@ -9,6 +9,7 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "thalweg/runtime/memory_recorder.h"
+#include "thalweg/runtime/numerics_check.h"
 #include "thalweg/runtime/recorder.h"
 #include "thalweg/runtime/session_core.h"
 
@@ -147,6 +148,9 @@ absl::Status CompiledCallable::CheckFeeds(absl::Span<const Tensor> feeds) const 
     if (!plan_->feed_shapes[i].IsCompatibleWith(t.shape())) {
       return absl::InvalidArgumentError(absl::StrCat("'", plan_->feed_names[i], "' has shape ", plan_->feed_shapes[i].ToString(),
                                                      " but was fed a tensor of shape ", t.shape().ToString()));
+    }
+    if (plan_->check_numerics != NumericsCheck::kOff) {
+      THALWEG_RETURN_IF_ERROR(CheckNumerics(absl::StrCat("the tensor fed to '", plan_->feed_names[i], "'"), t, plan_->check_numerics));
     }
   }
   return absl::OkStatus();

@@ -101,7 +101,7 @@ class FrameExecution {
   void FinishNode(const ReadyNode& r, bool dead, ReadyNodes* ready) {
     const size_t before = ready->size();
     absl::Status status = table_.Propagate(r.iteration, r.node, dead, ready);
-    if (!status.ok()) status = DescribeFailure(status, plan_.nodes[r.node], plan_, r.iteration->values.get());
+    if (!status.ok()) status = DescribeFailure(status, step_, plan_.nodes[r.node], r.iteration->values.get(), r.iteration->key);
     if (!dead && IsMovedByTable(plan_.nodes[r.node])) ReleaseInputs(*r.iteration, plan_.nodes[r.node]);
     status.Update(table_.Finish(r.iteration, ready));
     if (!status.ok()) step_.Fail(std::move(status));
@@ -145,7 +145,7 @@ class FrameExecution {
         return status;
       }
     }
-    if (!status.ok()) return DescribeFailure(status, node, plan_, values);
+    if (!status.ok()) return DescribeFailure(status, step_, node, values, iteration.key);
     ReleaseInputs(iteration, node);
     return absl::OkStatus();
   }
@@ -241,14 +241,14 @@ class FrameExecution {
     if (status.ok()) status = CheckOutputs(node, values);
     if (step_.recorder()) Record(r, run->start_ticks);
     if (!status.ok()) {
-      step_.Fail(DescribeFailure(status, node, plan_, values));
+      step_.Fail(DescribeFailure(status, step_, node, values, r.iteration->key));
       Count(-1);
       return;
     }
     ReleaseInputs(*r.iteration, node);
     ReadyNodes ready;
     status = table_.Propagate(r.iteration, r.node, /*dead=*/false, &ready);
-    if (!status.ok()) status = DescribeFailure(status, node, plan_, values);
+    if (!status.ok()) status = DescribeFailure(status, step_, node, values, r.iteration->key);
     status.Update(table_.Finish(r.iteration, &ready));
     if (!status.ok()) step_.Fail(std::move(status));
     // Until all are submitted this execution keeps the step alive.

@@ -354,7 +354,6 @@ bool FrameTable::IsAlive(const Iteration& iteration) const {
 }
 
 std::string FrameTable::DescribeIteration(uint64_t key) const {
-  if (frames_.one_thread) return "";  // only its thread may look
   std::lock_guard<std::mutex> lock(mutex_);
   for (const auto& iteration : iterations_) {
     if (iteration->key != key || iteration->frame->frame == kRootFrame || !IsAlive(*iteration)) continue;

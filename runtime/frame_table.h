@@ -89,7 +89,7 @@ class FrameTable {
   std::vector<std::string> DescribeWaiting(size_t limit) const;
   // Number of the iteration of a static frame that began last. From any thread.
   int64_t LatestIteration(int32_t frame) const { return latest_[frame].load(std::memory_order_relaxed); }
-  // " in iteration 3 of frame 'f'" for the iteration with this key, "" if it is the root's or not alive.
+  // " in iteration 3 of frame 'f'" for the iteration with this key, "" if it is the root's or not alive. By the same threads.
   std::string DescribeIteration(uint64_t key) const;
   // Why a dead node of a live iteration has no value.
   std::string ExplainDead(const Iteration& iteration, int32_t node) const;

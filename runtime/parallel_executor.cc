@@ -171,7 +171,7 @@ class ParallelExecution {
     if (status.ok()) status = CheckOutputs(node, step_.values());
     if (step_.recorder()) Record(n, step_.async(node.aux).start_ticks);
     if (status.ok()) ReleaseValues(node);
-    else step_.Fail(DescribeFailure(status, node, plan_, step_.values()));
+    else step_.Fail(DescribeFailure(status, step_, node, step_.values(), step_.first_key()));
     // This thread may be a device's engine: it must not run segments itself (A53).
     ReadyList ready;
     const DrainSignal drained(step_);

@@ -25,7 +25,8 @@
 
 namespace thalweg {
 
-class FunctionPlans;  // runtime/function_plans.h
+class FunctionPlans;               // runtime/function_plans.h
+enum class NumericsCheck : uint8_t;  // runtime/session.h
 
 enum class NodeKind : uint8_t {
   kNoOp,      // nothing to do (constants too: their value is in a constant slot)
@@ -110,6 +111,7 @@ struct Plan {
   std::vector<PartialShape> feed_shapes;
   std::vector<std::string> feed_names;
   std::vector<std::string> fetch_names;
+  NumericsCheck check_numerics{};        // of feeds; kernels have it in them
 
   // What kernels and traces refer to.
   std::shared_ptr<const CompiledGraph> compiled;        // owns the names and attributes that infos point at; without its placement
@@ -165,6 +167,7 @@ struct PlanInputs {
   int threads = 1;
   bool general_frames = false;           // kFrames wherever there is control flow
   bool forward_inputs = true;            // see Plan::forwards_inputs
+  NumericsCheck check_numerics{};        // of outputs, constants and feeds
   bool pack_constants = true;            // show kernels the values of constant inputs, so that they pack weights once
   // Of the signature, for checking and messages.
   std::vector<std::string> feed_names;

@@ -17,6 +17,7 @@
 #include "thalweg/runtime/function_plans.h"
 #include "thalweg/runtime/kernel_services.h"
 #include "thalweg/runtime/node_lists.h"
+#include "thalweg/runtime/numerics_check.h"
 #include "thalweg/runtime/plan.h"
 #include "thalweg/runtime/replay_slots.h"
 #include "thalweg/runtime/shape_check.h"
@@ -119,6 +120,7 @@ class PlanBuilder {
     plan_->feed_types = in_.feed_types;
     plan_->feed_shapes = in_.feed_shapes;
     plan_->fetch_names = in_.fetch_names;
+    plan_->check_numerics = in_.check_numerics;
     plan_->graph_ids = std::move(order_);
     return std::move(plan_);
   }
@@ -247,8 +249,10 @@ class PlanBuilder {
       if (const auto found = kernel_of_like_nodes_.find(like); found != kernel_of_like_nodes_.end()) return found->second;
       THALWEG_ASSIGN_OR_RETURN(std::unique_ptr<Kernel> made, MakeKernelOf(node, info, def));
       kernel = WithTextAccounting(std::move(made), info);
-      if (kernel->suits_like_nodes() && !ShapeCheckWanted()) kernel_of_like_nodes_.emplace(like, kernel.get());
+      const bool is_wrapped = ShapeCheckWanted() || in_.check_numerics != NumericsCheck::kOff;
+      if (kernel->suits_like_nodes() && !is_wrapped) kernel_of_like_nodes_.emplace(like, kernel.get());
     }
+    kernel = WithNumericsCheck(std::move(kernel), info, in_.check_numerics);
     if (ShapeCheckWanted()) kernel = WithShapeCheck(std::move(kernel), ShapesOf(node, info.id));
     return Own(std::move(kernel));
   }
@@ -338,6 +342,13 @@ class PlanBuilder {
     // A plan lives as long as its session's devices, so its constants may be charged to them.
     Device& host = *in_.devices[0];
     THALWEG_ASSIGN_OR_RETURN(Tensor constant, Tensor::FromLiteral(literal, host.allocator()));
+    if (absl::Status status = CheckNumerics("output 0", constant, in_.check_numerics); !status.ok()) {
+      // It fails when it runs, which in a branch that is not taken it does not.
+      draft.kernel = Own(std::make_shared<FaultyKernel>(std::move(status)));
+      draft.kind = NodeKind::kKernel;
+      draft.role = OpRole::kNormal;
+      return absl::OkStatus();
+    }
     draft.constant = std::make_unique<Tensor>(std::move(constant));
     const KernelNode& info = InfoOf(draft);
     if (info.output_memory()[0] == MemoryKind::kHost) return absl::OkStatus();

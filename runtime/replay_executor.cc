@@ -167,11 +167,14 @@ class ReplayExecution {
     return RunNode(step_, node, values_, last_use, context_);
   }
 
+  absl::Status Describe(const absl::Status& status, const PlanNode& node) {
+    return DescribeFailure(status, step_, node, values_, context_.iteration_key());
+  }
+
   absl::Status RaiseFlag(const PlanNode& node) {
     uint8_t& flag = flags_[plan_.replay_controls[node.aux].flag];
     if (flag != 0 && node.kind == NodeKind::kExit) {
-      return DescribeFailure(absl::InternalError("more than one iteration handed a value out of the loop; a Switch must let only the last do so"),
-                             node, plan_, values_);
+      return Describe(absl::InternalError("more than one iteration handed a value out of the loop; a Switch must let only the last do so"), node);
     }
     flag = 1;
     return absl::OkStatus();
@@ -184,12 +187,12 @@ class ReplayExecution {
 
   absl::Status RunSwitch(const PlanNode& node) {
     if (__builtin_expect(node.has_dereferences, 0)) {
-      if (absl::Status status = ReadReferences(plan_, node, values_); !status.ok()) return DescribeFailure(status, node, plan_, values_);
+      if (absl::Status status = ReadReferences(plan_, node, values_); !status.ok()) return Describe(status, node);
     }
     const uint32_t* inputs = plan_.input_slots.data() + node.first_input;
     int32_t branch = 0;
     if (absl::Status status = ChooseBranch(node, values_[inputs[1]], &branch); !status.ok()) {
-      return DescribeFailure(status, node, plan_, values_);
+      return Describe(status, node);
     }
     if (node.kind == NodeKind::kSwitch) HandOn(inputs[0], plan_.last_use[node.first_input], node.first_output + branch);
     else if (plan_.readers[node.first_output + branch] == 0) Release(inputs[0]);
@@ -206,15 +209,14 @@ class ReplayExecution {
       const ReplayRange guard = replay_.input_guards[control.input_guards.begin + i];
       if (!(guard.begin < guard.end ? IsLive(guard) : values_[inputs[i]].present())) continue;
       if (arrived >= 0) {
-        return DescribeFailure(absl::InternalError(absl::StrCat("inputs ", arrived, " and ", i, " both have a value; a Merge takes one (A29)")), node,
-                               plan_, values_);
+        return Describe(absl::InternalError(absl::StrCat("inputs ", arrived, " and ", i, " both have a value; a Merge takes one (A29)")), node);
       }
       arrived = i;
     }
     if (control.flag >= 0) flags_[control.flag] = arrived >= 0;
     if (arrived < 0) {
       if (control.flag >= 0) return absl::OkStatus();
-      return DescribeFailure(absl::InternalError("no input has a value"), node, plan_, values_);
+      return Describe(absl::InternalError("no input has a value"), node);
     }
     const uint32_t input = node.first_input + arrived;
     if (node.has_dereferences) THALWEG_RETURN_IF_ERROR(ReadReferences(plan_, node, values_));

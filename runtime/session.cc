@@ -289,7 +289,7 @@ CompileRequest SessionImpl::NewRequest() {
     std::lock_guard<std::mutex> lock(mutex_);
     request.placement = placement_;
   }
-  request.optimize = options_.optimize;
+  request.optimize = options_.optimizes();
   request.parallel_iterations = options_.parallel_iterations;
   request.disabled_passes.insert(options_.disabled_passes.begin(), options_.disabled_passes.end());
   return request;
@@ -319,6 +319,7 @@ PlanInputs SessionImpl::NewPlanInputs(CompiledGraph compiled, FunctionPlans& fun
   inputs.kernels = &BuiltinOps().kernels;
   inputs.stateful = &stateful_kernels_;
   inputs.functions = &functions;
+  inputs.check_numerics = options_.check_numerics;
   inputs.forward_inputs = !absl::c_linear_search(options_.disabled_passes, SessionOptions::kForwardInputs);
   inputs.pack_constants = !absl::c_linear_search(options_.disabled_passes, SessionOptions::kPackConstants);
   return inputs;

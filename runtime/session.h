@@ -27,6 +27,9 @@
 
 namespace thalweg {
 
+// What SessionOptions::check_numerics looks for. Infinities alone are often meant: a mask of -Inf, the start of a maximum.
+enum class NumericsCheck : uint8_t { kOff, kNaN, kNaNAndInf };
+
 struct SessionOptions {
   static constexpr int kMaxThreads = 1024;
   // Compute threads in all; the calling thread is one of them. 0: one per core, at most kMaxThreads.
@@ -50,6 +53,12 @@ struct SessionOptions {
   static constexpr char kPackConstants[] = "pack_constants";
   // Overrides the attribute of every loop; 0: as written.
   int parallel_iterations = 0;
+  // Fail a step with InvalidArgument at the first node with such values in a floating-point or complex output; constants and feeds are
+  // looked at too. Without passes over the graph, so that the node is one of the file's. On several threads "first" means that
+  // everything the node read was good. Costs a look at every output; nothing when off.
+  NumericsCheck check_numerics = NumericsCheck::kOff;
+  // Whether the passes over the graph are on.
+  bool optimizes() const { return optimize && check_numerics == NumericsCheck::kOff; }
   // Run conditionals and loops by the executor for any number of threads even where the one for a single thread would do. The results
   // are the same; for tests.
   bool general_frames = false;

@@ -351,7 +351,7 @@ absl::Status RunNode(StepState& step, const PlanNode& node, Value* values, const
   const uint32_t* inputs = plan.input_slots.data() + node.first_input;
   if (__builtin_expect(node.has_dereferences, 0)) {
     absl::Status status = ReadReferences(plan, node, values);
-    if (!status.ok()) return DescribeFailure(status, node, plan, values);
+    if (!status.ok()) return DescribeFailure(status, step, node, values, context.iteration_key());
   }
   switch (node.kind) {
     case NodeKind::kNoOp:
@@ -438,11 +438,12 @@ int64_t AllocatedBytes(const PlanNode& node, const Value* values) {
   return bytes;
 }
 
-absl::Status DescribeFailure(const absl::Status& status, const PlanNode& node, const Plan& plan, const Value* values) {
+absl::Status DescribeFailure(const absl::Status& status, StepState& step, const PlanNode& node, const Value* values, uint64_t iteration_key) {
   if (status.GetPayload(kInnerCall)) return status;
+  const Plan& plan = step.plan();
   const KernelNode& info = *node.info;
   std::string where = absl::StrCat("node '", info.name, "' (", info.schema->name, " on ", info.device->name().ToShortString(), ")");
-  absl::StrAppend(&where, DescribeTransfer(info, plan));
+  absl::StrAppend(&where, DescribePlaceByKey(step, node, iteration_key), DescribeTransfer(info, plan));
   std::string inputs;
   for (uint32_t i = 0; i < node.num_inputs; ++i) {
     if (i == kMaxListedInMessage) {

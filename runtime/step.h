@@ -326,9 +326,10 @@ inline absl::Status CheckOutputs(const PlanNode& node, const Value* values) {
 inline absl::Status RunKernel(StepState& step, const PlanNode& node, Value* values, const uint8_t* last_use, KernelContext& context);
 // Bytes that this execution of the node allocated for its outputs (not those it passed on or reused).
 int64_t AllocatedBytes(const PlanNode& node, const Value* values);
-// Adds node, op, device and input shapes to an error of a kernel, unless the error has the payload kInnerCall.
+// Adds node, op, device, frame, iteration and input shapes to an error of a kernel, unless the error has the payload kInnerCall.
 inline constexpr char kInnerCall[] = "thalweg/inner-call";  // of a call within a call: only the outermost one is described
-absl::Status DescribeFailure(const absl::Status& status, const PlanNode& node, const Plan& plan, const Value* values);
+// `iteration_key` is that of the execution.
+absl::Status DescribeFailure(const absl::Status& status, StepState& step, const PlanNode& node, const Value* values, uint64_t iteration_key);
 
 inline absl::Status RunKernel(StepState& step, const PlanNode& node, Value* values, const uint8_t* last_use, KernelContext& context) {
   const Plan& plan = step.plan();
@@ -337,7 +338,7 @@ inline absl::Status RunKernel(StepState& step, const PlanNode& node, Value* valu
   absl::Status status = node.kernel->Compute(context);
   step.LeaveKernel();
   if (status.ok()) status = CheckOutputs(node, values);
-  if (__builtin_expect(!status.ok(), 0)) return DescribeFailure(status, node, plan, values);
+  if (__builtin_expect(!status.ok(), 0)) return DescribeFailure(status, step, node, values, context.iteration_key());
   return status;
 }
 

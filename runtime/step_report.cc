@@ -79,8 +79,8 @@ std::vector<std::string> RunningLines(StepState& step) {
   std::vector<std::string> lines;
   for (const StepState::RunningFact& fact : step.RunningFacts()) {
     std::string place;
-    if (plan.execution == Execution::kFrames) place = step.frame_table().DescribeIteration(fact.key);
-    else place = DescribePlace(step, *fact.node);
+    // Only the thread of such a plan may look at its frames.
+    if (!plan.frame_plan.one_thread) place = DescribePlaceByKey(step, *fact.node, fact.key);
     lines.push_back(absl::StrCat("thread ", fact.thread, " runs ", NodeText(plan, *fact.node), place));
   }
   return lines;
@@ -127,6 +127,11 @@ std::string DescribePlace(StepState& step, const PlanNode& node, int64_t iterati
   const int32_t frame = plan.compiled->control_flow.frame_of[plan.graph_ids[IndexOf(plan, node)]];
   if (plan.execution == Execution::kReplay) iteration = step.ReplayIteration(frame);
   return iteration < 0 ? "" : IterationText(plan, frame, iteration);
+}
+
+std::string DescribePlaceByKey(StepState& step, const PlanNode& node, uint64_t iteration_key) {
+  if (step.plan().execution == Execution::kFrames) return step.frame_table().DescribeIteration(iteration_key);
+  return DescribePlace(step, node);
 }
 
 std::string DescribeWaits(StepState& step, size_t limit) {

@@ -19,6 +19,8 @@ std::string NodeName(const Plan& plan, const PlanNode& node);
 std::string DescribeWaits(StepState& step, size_t limit);
 // " in iteration 3 of frame 'f'" for a node in a loop; "" elsewhere. By replay the step knows the iteration, in general frames the caller.
 std::string DescribePlace(StepState& step, const PlanNode& node, int64_t iteration = -1);
+// The same for an execution with this key (KernelContext::iteration_key). On the thread that runs the node.
+std::string DescribePlaceByKey(StepState& step, const PlanNode& node, uint64_t iteration_key);
 // The status of a step whose time is up while its thread has nothing to do.
 absl::Status TimeLimitError(StepState& step);
 

@@ -73,6 +73,15 @@ OrderedJson ValueJson(const FetchedValue& value, int64_t print_limit) {
   return json;
 }
 
+const char* NumericsCheckText(NumericsCheck check) {
+  switch (check) {
+    case NumericsCheck::kOff: return "off";
+    case NumericsCheck::kNaN: return "nan";
+    case NumericsCheck::kNaNAndInf: return "nan,inf";
+  }
+  return "";
+}
+
 OrderedJson ConfigJson(const RunConfig& config) {
   OrderedJson json;
   json["graph"] = config.graph;
@@ -80,6 +89,8 @@ OrderedJson ConfigJson(const RunConfig& config) {
   json["timeout_ns"] = config.timeout_nanos;
   json["steps"] = config.repeats;
   json["inputs"] = config.inputs;
+  json["init"] = config.init;
+  json["check_numerics"] = NumericsCheckText(config.session.check_numerics);
   return json;
 }
 

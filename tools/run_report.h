@@ -33,6 +33,7 @@ struct RunConfig {
   int64_t timeout_nanos = 0;
   int64_t repeats = 1;
   std::vector<std::string> inputs;
+  std::vector<std::string> init;
 };
 
 // One line per value: "prob:0  float32[1,10] {...}" with at most `limit` elements.

@@ -19,7 +19,7 @@ OrderedJson SessionOptionsJson(const SessionOptions& options) {
   for (const auto& [pattern, device] : options.pins) json["pins"].push_back(absl::StrCat(pattern, "=", device));
   json["placement"] = options.placement_file;
   json["memory_limit_bytes"] = options.memory_limit_bytes > 0 ? options.memory_limit_bytes : TotalMemoryBytes() / 5 * 4;
-  json["optimize"] = options.optimize;
+  json["optimize"] = options.optimizes();
   json["disabled_passes"] = options.disabled_passes;
   json["parallel_iterations"] = options.parallel_iterations;
   json["general_frames"] = options.general_frames;

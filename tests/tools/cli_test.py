@@ -50,6 +50,19 @@ def int_const(name, value, *controls):
     return text_node(name, "Const", controls, dtype="DT_INT32", value=f"tensor {{ dtype: DT_INT32 tensor_shape {{}} int_val: {value} }}")
 
 
+def float_const(name, values, *controls):
+    numbers = " ".join(f"float_val: {value}" for value in values)
+    return text_node(name, "Const", controls, dtype="DT_FLOAT", value=f"tensor {{ dtype: DT_FLOAT tensor_shape {{ dim {{ size: {len(values)} }} }} {numbers} }}")
+
+
+def variable_graph():
+    """the variable v; assign makes it 5, add adds 1 to it, twice doubles it; y reads it"""
+    f = "DT_FLOAT"
+    return (text_node("v", "VariableV2", dtype=f, shape="shape { dim { size: 1 } }") + float_const("five", [5]) + float_const("one", [1]) +
+            text_node("assign", "Assign", ["v", "five"], type=f) + text_node("add", "AssignAdd", ["v", "one"], type=f) +
+            text_node("twice", "AssignAdd", ["v", "v"], type=f) + text_node("y", "Identity", ["v"], type=f))
+
+
 def counter_loop(name, start, limit, step="one", body=""):
     """for (i = start; i < limit; i += step), in frame NAME; i is NAME/i:1 in the body, NAME/out after the loop"""
     n, t = name + "/", "DT_INT32"
@@ -214,6 +227,25 @@ class RunTest(CliTest):
                                  node("c", "Neg", ["a/b"], type_attr("T", "float"))))
         self.ok("run", "g.pb", "-i", "x=[1,2]", "-f", "c", "--dump", "a/.*=values")
         np.testing.assert_array_equal(np.load(self.path("values/a.b.0.npy")), [-1, -2])
+
+    def test_init_runs_once_before_the_steps(self):
+        self.write("v.pbtxt", variable_graph())
+        self.fails(1, "FAILED_PRECONDITION", "run", "v.pbtxt", "-f", "y")
+        self.assertIn("{5}", self.ok("run", "v.pbtxt", "--init", "assign", "-f", "y").out)
+        # In the order given, and not again before later steps.
+        self.assertIn("{9}", self.ok("run", "v.pbtxt", "--init", "assign", "--init", "add", "-f", "add", "--steps", "3").out)
+        report = self.ok("run", "v.pbtxt", "--init", "assign", "-f", "y", "--json").json
+        self.assertEqual(report["config"]["init"], ["assign"])
+        self.assertEqual(len(report["steps"]), 1)
+
+    def test_init_that_fails_ends_the_run(self):
+        self.write("v.pbtxt", variable_graph())
+        failed = self.fails(1, "FAILED_PRECONDITION", "run", "v.pbtxt", "--init", "add", "--init", "assign", "-f", "y")
+        self.assertRegex(failed.err, "--init: .*'add'")
+        self.assertEqual(failed.out, "")
+        self.assertRegex(self.fails(1, "NOT_FOUND", "run", "v.pbtxt", "--init", "asign", "-f", "y").err, "--init: .*asign.*assign")
+        self.write("s.json", json.dumps({"format": "thalweg.script/1", "steps": []}))
+        self.fails(2, "INVALID_ARGUMENT", "run", "v.pbtxt", "--init", "assign", "--script", "s.json")
 
     def test_devices_and_passes_do_not_change_the_answer(self):
         self.write("g.pb", add_graph())
@@ -493,6 +525,65 @@ class DiagnosisTest(CliTest):
         def check(flags):
             error = self.fails(1, "INVALID_ARGUMENT", "run", "g.pbtxt", "-f", "y", *flags).err
             self.assertRegex(error, r"\(Switch\) had the predicate false \(\S+\) in iteration \d of frame 'w'")
+
+        self.by_each_executor(check)
+
+    def test_numerics_name_the_node_that_would_be_fused(self):
+        f = "DT_FLOAT"
+        self.write("g.pbtxt", text_node("x", "Placeholder", dtype=f) + text_node("e", "Neg", ["x"], type=f) + text_node("log", "Log", ["e"], type=f) +
+                   text_node("z", "Mul", ["log", "log"], type=f) + text_node("out", "Tanh", ["z"], type=f))
+
+        def check(flags):
+            run = ["run", "g.pbtxt", "-f", "out", *flags]
+            bad = ["-i", "x=[[-1,0],[2,-3]]:f32"]
+            counts = r"node 'log' \(Log on \w+:\d\): output 0 has 1 NaN, 1 -Inf in float32\[2,2\]; the first, "
+            self.assertRegex(self.fails(1, "INVALID_ARGUMENT", *run, *bad, "--check-numerics").err, counts + r"-Inf, is element \[0,1\]; inputs: float32\[2,2\]")
+            self.assertRegex(self.fails(1, "INVALID_ARGUMENT", *run, *bad, "--check-numerics=nan").err, counts + r"NaN, is element \[1,0\]")
+            self.assertIn("nan", self.ok(*run, *bad).out)
+            # What is fine passes, infinities too where only NaN is looked for.
+            self.assertEqual(self.ok(*run, "-i", "x=[-1,-2]:f32", "--check-numerics").out, self.ok(*run, "-i", "x=[-1,-2]:f32", "--no-opt").out)
+            self.assertEqual(self.ok(*run, "-i", "x=[-1,0]:f32", "--check-numerics=nan").out, self.ok(*run, "-i", "x=[-1,0]:f32", "--no-opt").out)
+            fed = self.fails(1, "INVALID_ARGUMENT", *run, "-i", "x=[-1,nan]:f32", "--check-numerics").err
+            self.assertIn("the tensor fed to 'x:0' has 1 NaN in float32[2]; the first, NaN, is element [1]", fed)
+
+        self.by_each_executor(check)
+        self.fails(2, "INVALID_ARGUMENT", "run", "g.pbtxt", "-f", "out", "--check-numerics=inf")
+        config = self.ok("run", "g.pbtxt", "-i", "x=[-1]:f32", "-f", "out", "--check-numerics", "--json").json["config"]
+        self.assertEqual((config["check_numerics"], config["optimize"]), ("nan,inf", False))
+        config = self.ok("run", "g.pbtxt", "-i", "x=[-1]:f32", "-f", "out", "--json").json["config"]
+        self.assertEqual((config["check_numerics"], config["optimize"]), ("off", True))
+
+    def test_numerics_say_frame_and_iteration(self):
+        f = "DT_FLOAT"
+        self.write("g.pbtxt", int_const("zero", 0) + int_const("one", 1) + int_const("nine", 9) + float_const("three", [3]) +
+                   text_node("three_in", "Enter", ["three"], type=f, frame_name="s: 'w'", is_constant="b: true") +
+                   text_node("real", "Cast", ["w/stay"], SrcT="type: DT_INT32", DstT="type: DT_FLOAT") +
+                   text_node("less", "Sub", ["real", "three_in"], type=f) + text_node("inverse", "Reciprocal", ["less"], type=f) +
+                   counter_loop("w", "zero", "nine", body="inverse"))
+
+        def check(flags):
+            error = self.fails(1, "INVALID_ARGUMENT", "run", "g.pbtxt", "-f", "w/out", "--check-numerics", *flags).err
+            self.assertRegex(error, r"node 'inverse' \(Reciprocal on \w+:\d\) in iteration 3 of frame 'w': output 0 has 1 Inf in float32\[1\]")
+            self.assertIn("{9}", self.ok("run", "g.pbtxt", "-f", "w/out", "--check-numerics=nan", *flags).out)
+
+        self.by_each_executor(check)
+
+    def test_numerics_of_constants_and_variables(self):
+        f = "DT_FLOAT"
+        self.write("c.pbtxt", float_const("good", [1, 2]) + text_node("p", "Placeholder", dtype="DT_BOOL") + text_node("s", "Switch", ["good", "p"], type=f) +
+                   text_node("taken", "Identity", ["s:1"], type=f) + float_const("mask", ["-inf", 0], "^taken") +
+                   text_node("masked", "AddV2", ["s:1", "mask"], type=f) + text_node("out", "Merge", ["s:0", "masked"], type=f, N="i: 2"))
+        self.write("v.pbtxt", variable_graph().replace("float_val: 5", "float_val: 3e38"))
+
+        def check(flags):
+            # A constant is looked at where it is needed.
+            error = self.fails(1, "INVALID_ARGUMENT", "run", "c.pbtxt", "-i", "p=true", "-f", "out", "--check-numerics", *flags).err
+            self.assertRegex(error, r"node 'mask' \(Const on \w+:\d\): output 0 has 1 -Inf in float32\[2\]; the first, -Inf, is element \[0\]")
+            self.assertIn("{-inf, 2}", self.ok("run", "c.pbtxt", "-i", "p=true", "-f", "out", "--check-numerics=nan", *flags).out)
+            self.assertIn("{1, 2}", self.ok("run", "c.pbtxt", "-i", "p=false", "-f", "out", "--check-numerics", *flags).out)
+            # What an update leaves in a variable counts as its output.
+            error = self.fails(1, "INVALID_ARGUMENT", "run", "v.pbtxt", "--init", "assign", "--target", "twice", "--check-numerics", *flags).err
+            self.assertRegex(error, r"node 'twice' \(AssignAdd on \w+:\d\): output 0 has 1 Inf in float32\[1\]")
 
         self.by_each_executor(check)
 

@@ -45,6 +45,7 @@ const CommandSpec& Spec() {
          "feed a tensor: x=@x.npy, x=3.5, x=rand:f32:8x128~1, @all.npz (help inputs)"},
         {FlagKind::kRepeated, "fetch", "f", "TENSOR", "fetch this tensor: NODE or NODE:PORT"},
         {FlagKind::kRepeated, "target", "", "NODE", "run this node, fetch nothing of it"},
+        {FlagKind::kRepeated, "init", "", "NODE", "run this node first, once: an initialiser of variables, say"},
         {FlagKind::kValue, "output", "o", "out.npz", "save what is fetched (.npz, or .npy for one value)"},
         {FlagKind::kOptionalValue, "print", "", "N", "print what is fetched, N elements each (default without -o)"},
         {FlagKind::kSwitch, "json", "", "", "a report for programs on stdout"},
@@ -58,6 +59,8 @@ const CommandSpec& Spec() {
         {FlagKind::kRepeated, "tol", "", "f32=1e-5", "tolerance of --expect: TYPE=RELATIVE[:ABSOLUTE],..."},
         {FlagKind::kValue, "trace", "", "t.json", "record the last step for ui.perfetto.dev"},
         {FlagKind::kRepeated, "dump", "", "RE=FOLDER", "save every value of the nodes that match as .npy files"},
+        {FlagKind::kOptionalValue, "check-numerics", "", "nan",
+         "fail at the first node, of the graph as written, that makes a NaN or Inf (=nan: only a NaN)"},
         {FlagKind::kValue, "tags", "", "LIST", "of a SavedModel (not loaded by this version)"},
         {FlagKind::kValue, "signature", "", "NAME", "of a SavedModel (not loaded by this version)"},
         {FlagKind::kSwitch, "quiet", "q", "", "no notes on stderr"},
@@ -80,6 +83,7 @@ struct Request {
   std::vector<InputSpec> inputs;
   std::vector<std::string> fetches;
   std::vector<std::string> targets;
+  std::vector<std::string> init;  // targets of steps before the first, in this order
   std::optional<FillRequest> fill;
   int64_t timeout_nanos = 0;
   int64_t repeats = 1;
@@ -92,6 +96,14 @@ struct Request {
   bool json = false;
   int64_t print_limit = -1;  // -1: print no elements
 };
+
+absl::StatusOr<NumericsCheck> ReadNumericsCheck(const Arguments& arguments) {
+  const auto what = arguments.Value("check-numerics");
+  if (!what) return NumericsCheck::kOff;
+  if (what->empty()) return NumericsCheck::kNaNAndInf;
+  if (*what == "nan") return NumericsCheck::kNaN;
+  return ForFlag("check-numerics", absl::InvalidArgumentError(absl::StrCat("'", *what, "' is not nan; without a value it finds infinities too")));
+}
 
 absl::Status ReadQuantities(const Arguments& arguments, Request* request) {
   if (const auto text = arguments.Value("timeout")) {
@@ -117,6 +129,7 @@ absl::Status ReadStepFlags(const Arguments& arguments, Request* request) {
   THALWEG_ASSIGN_OR_RETURN(request->inputs, ParseInputFlags(arguments.All("input")));
   request->fetches = arguments.All("fetch");
   request->targets = arguments.All("target");
+  request->init = arguments.All("init");
   if (const auto value = arguments.Value("fill")) {
     THALWEG_RETURN_IF_ERROR(ForFlag("fill", ParseInputValue("placeholder", *value).status()));
     request->fill.emplace();
@@ -130,7 +143,7 @@ absl::Status ReadStepFlags(const Arguments& arguments, Request* request) {
     request->dumps.push_back(std::move(dump));
   }
   if (const auto path = arguments.Value("script")) {
-    for (const char* flag : {"input", "fetch", "target", "fill", "steps", "dump"}) {
+    for (const char* flag : {"input", "fetch", "target", "init", "fill", "steps", "dump"}) {
       if (arguments.Has(flag))
         return absl::InvalidArgumentError(
             absl::StrCat("--", flag, " and --script exclude each other: the script says it"));
@@ -214,6 +227,7 @@ class Runner {
     for (const InputSpec& input : request_.inputs) warn_of_blanks("-i", input.name);
     for (const std::string& name : request_.fetches) warn_of_blanks("-f", name);
     for (const std::string& name : request_.targets) warn_of_blanks("--target", name);
+    for (const std::string& name : request_.init) warn_of_blanks("--init", name);
     for (const InputSpec& input : request_.inputs) NoteOutputs("-i", input.name);
     for (const std::string& name : request_.fetches) NoteOutputs("-f", name);
     if (request_.session.pins.empty() && request_.session.placement_file.empty()) return;
@@ -245,6 +259,7 @@ class Runner {
     Feeds feeds;
     std::vector<std::string> fetches = request_.fetches;
     outcome.status = PrepareSingle(&feeds, &fetches);
+    if (outcome.status.ok()) outcome.status = Initialise(feeds);
     const Progress progress(console_, "running");
     for (int64_t i = 0; outcome.status.ok() && i < request_.repeats; ++i) {
       RunStep(feeds, fetches, request_.targets, request_.timeout_nanos, i + 1 == request_.repeats, &outcome);
@@ -264,8 +279,10 @@ class Runner {
     if (!request_.fill && request_.dumps.empty()) return absl::OkStatus();
     THALWEG_ASSIGN_OR_RETURN(const std::unique_ptr<GraphView> view, OpenGraph(request_.graph));
     if (request_.fill) {
+      std::vector<std::string> targets = request_.init;
+      targets.insert(targets.end(), request_.targets.begin(), request_.targets.end());
       THALWEG_ASSIGN_OR_RETURN(const std::vector<std::string> lines,
-                               FillPlaceholders(*view, *request_.fill, request_.fetches, request_.targets, feeds));
+                               FillPlaceholders(*view, *request_.fill, request_.fetches, targets, feeds));
       for (const std::string& line : lines) console_.Note(absl::StrCat("filled ", line));
     }
     if (!request_.dumps.empty()) {
@@ -273,6 +290,15 @@ class Runner {
                                SelectDumps(view->graph(), request_.dumps, *feeds, request_.fetches, request_.targets));
       for (const std::string& line : dump_.skipped) console_.Note(line);
       for (const DumpSelection::Item& item : dump_.items) fetches->push_back(item.tensor);
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Initialise(const Feeds& feeds) {
+    for (const std::string& node : request_.init) {
+      StepOutcome outcome;
+      RunStep(feeds, {}, {node}, request_.timeout_nanos, /*last=*/false, &outcome);
+      if (!outcome.status.ok()) return ForFlag("init", outcome.status);
     }
     return absl::OkStatus();
   }
@@ -432,7 +458,7 @@ class Runner {
   }
 
   RunConfig Config() const {
-    RunConfig config{request_.graph, request_.session, request_.timeout_nanos, request_.repeats, {}};
+    RunConfig config{request_.graph, request_.session, request_.timeout_nanos, request_.repeats, {}, request_.init};
     for (const InputSpec& spec : request_.inputs)
       config.inputs.push_back(spec.name.empty() ? absl::StrCat("@", spec.path) : spec.name);
     return config;
@@ -484,6 +510,9 @@ int Run(const Arguments& arguments, Console& console) {
     return console.Fail({status, kExitUsage, "thalweg help run"});
   }
   request.session.threads = static_cast<int>((*threads)[0]);
+  const absl::StatusOr<NumericsCheck> check = ReadNumericsCheck(arguments);
+  if (!check.ok()) return console.Fail({check.status(), kExitUsage, "thalweg help run"});
+  request.session.check_numerics = *check;
   return Runner(request, console).Run();
 }
 
