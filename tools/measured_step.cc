@@ -42,7 +42,13 @@ std::vector<InputSpec> WithShapes(std::vector<InputSpec> inputs, const FixedShap
 absl::Status Prepare(const MeasuredStep& step, const GraphView& view, Cancellation* cancellation, PreparedStep* prepared) {
   THALWEG_ASSIGN_OR_RETURN(Feeds feeds, BuildFeeds(*prepared->session, WithShapes(step.inputs, step.shapes)));
   const FillRequest fill{"rand~1", step.shapes, true};
-  THALWEG_ASSIGN_OR_RETURN(prepared->filled, FillPlaceholders(view, fill, step.fetches, step.targets, &feeds));
+  std::vector<std::string> targets = step.init;
+  targets.insert(targets.end(), step.targets.begin(), step.targets.end());
+  THALWEG_ASSIGN_OR_RETURN(prepared->filled, FillPlaceholders(view, fill, step.fetches, targets, &feeds));
+  for (const std::string& node : step.init) {
+    const absl::Status status = prepared->session->Run(feeds, {}, {node}, RunOptions(), cancellation).status();
+    THALWEG_RETURN_IF_ERROR(ForFlag("init", status));
+  }
   for (auto& [name, tensor] : feeds) {
     prepared->feed_names.push_back(name);
     prepared->feeds.push_back(std::move(tensor));
@@ -65,6 +71,7 @@ void AppendStepFlags(std::vector<FlagSpec>* flags) {
        "feed a tensor (help inputs); placeholders left over get random values"},
       {FlagKind::kRepeated, "fetch", "f", "TENSOR", "fetch this (default: the likely outputs)"},
       {FlagKind::kRepeated, "target", "", "NODE", "run this node"},
+      {FlagKind::kRepeated, "init", "", "NODE", "run this node before anything is measured: an initialiser of variables, say"},
       {FlagKind::kRepeated, "shape", "", "NAME=1x8", "shape of an input that gets random values; open sizes are 1"},
   };
   flags->insert(flags->end(), std::begin(shared), std::end(shared));
@@ -74,6 +81,7 @@ absl::Status ReadStepFlags(const Arguments& arguments, MeasuredStep* step) {
   step->graph = arguments.positional()[0];
   step->fetches = arguments.All("fetch");
   step->targets = arguments.All("target");
+  step->init = arguments.All("init");
   THALWEG_ASSIGN_OR_RETURN(step->inputs, ParseInputFlags(arguments.All("input")));
   THALWEG_ASSIGN_OR_RETURN(step->shapes, ReadFixedShapes(arguments));
   return absl::OkStatus();

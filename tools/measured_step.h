@@ -23,10 +23,11 @@ struct MeasuredStep {
   std::vector<InputSpec> inputs;
   std::vector<std::string> fetches;  // after OpenMeasuredStep: what is fetched if nobody said
   std::vector<std::string> targets;
+  std::vector<std::string> init;  // run one by one before the first step
   FixedShapes shapes;
 };
 
-// -i, -f, --target, --shape, as bench and profile take them.
+// -i, -f, --target, --init, --shape, as bench and profile take them.
 void AppendStepFlags(std::vector<FlagSpec>* flags);
 // Reads them and GRAPH. InvalidArgument for malformed ones.
 absl::Status ReadStepFlags(const Arguments& arguments, MeasuredStep* step);

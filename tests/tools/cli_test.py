@@ -710,6 +710,13 @@ class BenchTest(CliTest):
             for key in ("throughput_per_s", "load_ns", "place_ns", "compile_ns", "first_run_ns", "peak_rss_bytes", "nodes_executed"):
                 self.assertIn(key, row)
 
+    def test_init_runs_before_what_is_measured(self):
+        self.write("v.pbtxt", variable_graph())
+        self.fails(1, "FAILED_PRECONDITION", "bench", "v.pbtxt", "-f", "y", "-n", "10")
+        for verb, flags in (("bench", ["-n", "10", "--threads", "1,2"]), ("profile", ["--steps", "3"])):
+            self.assertEqual(self.ok(verb, "v.pbtxt", "--init", "assign", "-f", "y", *flags, "--json").json["config"]["init"], ["assign"])
+            self.assertRegex(self.fails(1, "FAILED_PRECONDITION", verb, "v.pbtxt", "--init", "add", "-f", "y", *flags).err, "--init: .*'add'")
+
     def test_duration(self):
         self.write("g.pb", add_graph())
         self.assertIn("per second", self.ok("bench", "g.pb", "--duration", "200ms", "--warmup", "0").out)

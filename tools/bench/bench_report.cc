@@ -56,6 +56,7 @@ OrderedJson ConfigJson(const BenchRequest& request) {
   json.erase("threads");  // a column of the rows
   json["fetches"] = request.step.fetches;
   json["targets"] = request.step.targets;
+  json["init"] = request.step.init;
   json["warmup"] = request.warmup;
   json["runs"] = request.runs;
   json["duration_ns"] = request.duration_nanos;

@@ -160,6 +160,7 @@ OrderedJson ConfigJson(const Request& request, const Arguments& arguments, int t
   json["shapes"] = arguments.All("shape");
   json["fetches"] = request.step.fetches;
   json["targets"] = request.step.targets;
+  json["init"] = request.step.init;
   json["steps"] = request.steps;
   json["warmup"] = request.warmup;
   return json;
