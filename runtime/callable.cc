@@ -150,7 +150,8 @@ absl::Status CompiledCallable::CheckFeeds(absl::Span<const Tensor> feeds) const 
                                                      " but was fed a tensor of shape ", t.shape().ToString()));
     }
     if (plan_->check_numerics != NumericsCheck::kOff) {
-      THALWEG_RETURN_IF_ERROR(CheckNumerics(absl::StrCat("the tensor fed to '", plan_->feed_names[i], "'"), t, plan_->check_numerics));
+      const std::string what = absl::StrCat("the tensor fed to '", plan_->feed_names[i], "'");
+      THALWEG_RETURN_IF_ERROR(CheckNumerics(what, t, plan_->check_numerics));
     }
   }
   return absl::OkStatus();

@@ -120,9 +120,10 @@ std::string Describe(const Counts& counts, const Tensor& tensor) {
   add(counts.nans, Kind::kNaN);
   add(counts.infinities, Kind::kInfinity);
   add(counts.negative_infinities, Kind::kNegativeInfinity);
-  const int64_t elements = tensor.num_elements();
   std::string text = absl::StrCat(absl::StrJoin(parts, ", "), " in ", DTypeName(tensor.dtype()), tensor.shape().ToString());
-  if (elements > 1) absl::StrAppend(&text, "; the first, ", NameOf(counts.first_kind), ", is element ", IndexText(tensor.shape(), counts.first));
+  if (tensor.num_elements() > 1) {
+    absl::StrAppend(&text, "; the first, ", NameOf(counts.first_kind), ", is element ", IndexText(tensor.shape(), counts.first));
+  }
   return text;
 }
 
@@ -142,7 +143,8 @@ absl::Status CheckOutput(KernelContext& ctx, int i, NumericsCheck check) {
 
 class NumericsCheckingKernel final : public Kernel {
  public:
-  NumericsCheckingKernel(std::shared_ptr<Kernel> kernel, NumericsCheck check) : kernel_(std::move(kernel)), check_(check) {}
+  NumericsCheckingKernel(std::shared_ptr<Kernel> kernel, NumericsCheck check)
+      : kernel_(std::move(kernel)), check_(check) {}
 
   absl::Status Compute(KernelContext& ctx) override {
     THALWEG_RETURN_IF_ERROR(kernel_->Compute(ctx));
@@ -157,7 +159,8 @@ class NumericsCheckingKernel final : public Kernel {
 
 class NumericsCheckingAsyncKernel final : public AsyncKernel {
  public:
-  NumericsCheckingAsyncKernel(std::shared_ptr<AsyncKernel> kernel, NumericsCheck check) : kernel_(std::move(kernel)), check_(check) {}
+  NumericsCheckingAsyncKernel(std::shared_ptr<AsyncKernel> kernel, NumericsCheck check)
+      : kernel_(std::move(kernel)), check_(check) {}
 
   void ComputeAsync(KernelContext& ctx, Done done) override {
     kernel_->ComputeAsync(ctx, [this, &ctx, done = std::move(done)](absl::Status status) mutable {
@@ -198,7 +201,8 @@ absl::Status CheckNumerics(absl::string_view what, const Tensor& tensor, Numeric
 }
 
 std::shared_ptr<Kernel> WithNumericsCheck(std::shared_ptr<Kernel> kernel, const KernelNode& node, NumericsCheck check) {
-  if (check == NumericsCheck::kOff || std::none_of(node.output_types().begin(), node.output_types().end(), MayBeChecked)) return kernel;
+  const std::vector<DType>& types = node.output_types();
+  if (check == NumericsCheck::kOff || std::none_of(types.begin(), types.end(), MayBeChecked)) return kernel;
   if (!kernel->is_async()) return std::make_shared<NumericsCheckingKernel>(std::move(kernel), check);
   return std::make_shared<NumericsCheckingAsyncKernel>(std::static_pointer_cast<AsyncKernel>(std::move(kernel)), check);
 }

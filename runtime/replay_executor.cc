@@ -174,7 +174,9 @@ class ReplayExecution {
   absl::Status RaiseFlag(const PlanNode& node) {
     uint8_t& flag = flags_[plan_.replay_controls[node.aux].flag];
     if (flag != 0 && node.kind == NodeKind::kExit) {
-      return Describe(absl::InternalError("more than one iteration handed a value out of the loop; a Switch must let only the last do so"), node);
+      return Describe(absl::InternalError("more than one iteration handed a value out of the loop; a Switch must let only the last "
+                                          "do so"),
+                      node);
     }
     flag = 1;
     return absl::OkStatus();
@@ -209,7 +211,8 @@ class ReplayExecution {
       const ReplayRange guard = replay_.input_guards[control.input_guards.begin + i];
       if (!(guard.begin < guard.end ? IsLive(guard) : values_[inputs[i]].present())) continue;
       if (arrived >= 0) {
-        return Describe(absl::InternalError(absl::StrCat("inputs ", arrived, " and ", i, " both have a value; a Merge takes one (A29)")), node);
+        const std::string both = absl::StrCat("inputs ", arrived, " and ", i, " both have a value; a Merge takes one (A29)");
+        return Describe(absl::InternalError(both), node);
       }
       arrived = i;
     }

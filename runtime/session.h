@@ -53,9 +53,9 @@ struct SessionOptions {
   static constexpr char kPackConstants[] = "pack_constants";
   // Overrides the attribute of every loop; 0: as written.
   int parallel_iterations = 0;
-  // Fail a step with InvalidArgument at the first node with such values in a floating-point or complex output; constants and feeds are
-  // looked at too. Without passes over the graph, so that the node is one of the file's. On several threads "first" means that
-  // everything the node read was good. Costs a look at every output; nothing when off.
+  // Fail a step with InvalidArgument at the first node with such values in a floating-point or complex output; constants and
+  // feeds are looked at too. Without passes over the graph, so that the node is one of the file's. On several threads "first"
+  // means that everything the node read was good. Costs a look at every output; nothing when off.
   NumericsCheck check_numerics = NumericsCheck::kOff;
   // Whether the passes over the graph are on.
   bool optimizes() const { return optimize && check_numerics == NumericsCheck::kOff; }

@@ -438,7 +438,8 @@ int64_t AllocatedBytes(const PlanNode& node, const Value* values) {
   return bytes;
 }
 
-absl::Status DescribeFailure(const absl::Status& status, StepState& step, const PlanNode& node, const Value* values, uint64_t iteration_key) {
+absl::Status DescribeFailure(const absl::Status& status, StepState& step, const PlanNode& node, const Value* values,
+                             uint64_t iteration_key) {
   if (status.GetPayload(kInnerCall)) return status;
   const Plan& plan = step.plan();
   const KernelNode& info = *node.info;
@@ -451,7 +452,9 @@ absl::Status DescribeFailure(const absl::Status& status, StepState& step, const 
       break;
     }
     const Value& in = values[plan.input_slots[node.first_input + i]];
-    absl::StrAppend(&inputs, i ? ", " : "", DTypeName(info.input_types()[i]), in.tensor.initialized() ? in.tensor.shape().ToString() : "");
+    // What the kernel took for itself has no shape any more.
+    const bool is_there = in.tensor.initialized() && (in.tensor.buffer() || in.tensor.num_elements() == 0);
+    absl::StrAppend(&inputs, i ? ", " : "", DTypeName(info.input_types()[i]), is_there ? in.tensor.shape().ToString() : "");
   }
   std::string text = absl::StrCat(where, ": ", status.message());
   if (!inputs.empty()) absl::StrAppend(&text, "; inputs: ", inputs);

@@ -326,10 +326,12 @@ inline absl::Status CheckOutputs(const PlanNode& node, const Value* values) {
 inline absl::Status RunKernel(StepState& step, const PlanNode& node, Value* values, const uint8_t* last_use, KernelContext& context);
 // Bytes that this execution of the node allocated for its outputs (not those it passed on or reused).
 int64_t AllocatedBytes(const PlanNode& node, const Value* values);
-// Adds node, op, device, frame, iteration and input shapes to an error of a kernel, unless the error has the payload kInnerCall.
+// Adds node, op, device, frame, iteration and input shapes to an error of a kernel, unless the error has the payload
+// kInnerCall.
 inline constexpr char kInnerCall[] = "thalweg/inner-call";  // of a call within a call: only the outermost one is described
 // `iteration_key` is that of the execution.
-absl::Status DescribeFailure(const absl::Status& status, StepState& step, const PlanNode& node, const Value* values, uint64_t iteration_key);
+absl::Status DescribeFailure(const absl::Status& status, StepState& step, const PlanNode& node, const Value* values,
+                             uint64_t iteration_key);
 
 inline absl::Status RunKernel(StepState& step, const PlanNode& node, Value* values, const uint8_t* last_use, KernelContext& context) {
   const Plan& plan = step.plan();

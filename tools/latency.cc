@@ -37,7 +37,8 @@ void LatencyHistogram::Add(const LatencyHistogram& other) {
 }
 
 int64_t LatencyHistogram::Percentile(double share) const {
-  const int64_t rank = static_cast<int64_t>(std::ceil(share * static_cast<double>(count_)));
+  // 0.999 of 1000 is 999, whatever the rounding of a share that was once a percentage.
+  const int64_t rank = static_cast<int64_t>(std::ceil(share * static_cast<double>(count_) * (1 - 1e-12)));
   int64_t seen = 0;
   for (size_t i = 0; i < buckets_.size(); ++i) {
     seen += buckets_[i];

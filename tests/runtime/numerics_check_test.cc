@@ -1,5 +1,5 @@
-// The check for NaN and infinities sees every kind in every floating type, and says which, how many and where. Which node it names is
-// tested on the program, for every executor (tests/tools/cli_test.py).
+// The check for NaN and infinities sees every kind in every floating type, and says which, how many and where. Which node it
+// names is tested on the program, for every executor (tests/tools/cli_test.py).
 #include "thalweg/runtime/numerics_check.h"
 
 #include <gtest/gtest.h>
@@ -34,7 +34,9 @@ template <typename Word>
 void ExpectKinds(const Bits<Word>& bits) {
   const Word sign = static_cast<Word>(Word{1} << (8 * sizeof(Word) - 1));
   const auto negative = [&](Word word) { return static_cast<Word>(word | sign); };
-  const auto of = [&](const std::vector<Word>& words) { return OfBits<Word>(bits.dtype, Shape::Of({static_cast<int64_t>(words.size())}), words); };
+  const auto of = [&](const std::vector<Word>& words) {
+    return OfBits<Word>(bits.dtype, Shape::Of({static_cast<int64_t>(words.size())}), words);
+  };
   const std::string type = DTypeName(bits.dtype);
   EXPECT_EQ(Said(of({0, sign, bits.largest, negative(bits.largest), bits.least, negative(bits.least)})), "") << type;
   EXPECT_EQ(Said(of({0, bits.nan, negative(bits.nan)})), "t has 2 NaN in " + type + "[3]; the first, NaN, is element [1]");

@@ -31,6 +31,20 @@ TEST(LatencyTest, PercentilesAreWithinOnePerCent) {
   EXPECT_EQ(histogram.count(), 20000);
 }
 
+// Small values have buckets of their own.
+TEST(LatencyTest, RanksAreExact) {
+  LatencyHistogram histogram;
+  for (int64_t v = 1; v <= 100; ++v) histogram.Add(v);
+  for (int p = 1; p <= 100; ++p) EXPECT_EQ(histogram.Percentile(static_cast<double>(p) / 100), p);
+  EXPECT_EQ(histogram.Percentile(50.5 / 100), 51);
+  EXPECT_EQ(histogram.Percentile(0), 1);
+  LatencyHistogram one_in_a_thousand;
+  for (int i = 0; i < 999; ++i) one_in_a_thousand.Add(5);
+  one_in_a_thousand.Add(100);
+  EXPECT_EQ(one_in_a_thousand.Percentile(99.9 / 100), 5);
+  EXPECT_EQ(one_in_a_thousand.Percentile(99.95 / 100), 100);
+}
+
 TEST(LatencyTest, SmallAndHugeValues) {
   LatencyHistogram histogram;
   EXPECT_EQ(histogram.Percentile(0.5), 0);

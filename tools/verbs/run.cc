@@ -60,7 +60,7 @@ const CommandSpec& Spec() {
         {FlagKind::kValue, "trace", "", "t.json", "record the last step for ui.perfetto.dev"},
         {FlagKind::kRepeated, "dump", "", "RE=FOLDER", "save every value of the nodes that match as .npy files"},
         {FlagKind::kOptionalValue, "check-numerics", "", "nan",
-         "fail at the first node, of the graph as written, that makes a NaN or Inf (=nan: only a NaN)"},
+         "fail at the first node that makes a NaN or Inf (=nan: a NaN); no node is rewritten"},
         {FlagKind::kValue, "tags", "", "LIST", "of a SavedModel (not loaded by this version)"},
         {FlagKind::kValue, "signature", "", "NAME", "of a SavedModel (not loaded by this version)"},
         {FlagKind::kSwitch, "quiet", "q", "", "no notes on stderr"},
@@ -102,7 +102,8 @@ absl::StatusOr<NumericsCheck> ReadNumericsCheck(const Arguments& arguments) {
   if (!what) return NumericsCheck::kOff;
   if (what->empty()) return NumericsCheck::kNaNAndInf;
   if (*what == "nan") return NumericsCheck::kNaN;
-  return ForFlag("check-numerics", absl::InvalidArgumentError(absl::StrCat("'", *what, "' is not nan; without a value it finds infinities too")));
+  return ForFlag("check-numerics", absl::InvalidArgumentError(absl::StrCat(
+                                       "'", *what, "' is not nan; without a value it finds infinities too")));
 }
 
 absl::Status ReadQuantities(const Arguments& arguments, Request* request) {
