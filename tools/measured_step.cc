@@ -82,7 +82,8 @@ absl::Status ReadStepFlags(const Arguments& arguments, MeasuredStep* step) {
   step->fetches = arguments.All("fetch");
   step->targets = arguments.All("target");
   step->init = arguments.All("init");
-  THALWEG_ASSIGN_OR_RETURN(step->inputs, ParseInputFlags(arguments.All("input")));
+  step->input_texts = arguments.All("input");
+  THALWEG_ASSIGN_OR_RETURN(step->inputs, ParseInputFlags(step->input_texts));
   THALWEG_ASSIGN_OR_RETURN(step->shapes, ReadFixedShapes(arguments));
   return absl::OkStatus();
 }

@@ -20,7 +20,8 @@ namespace thalweg::tools {
 struct MeasuredStep {
   std::string graph;
   SessionOptions session;
-  std::vector<InputSpec> inputs;
+  std::vector<std::string> input_texts;  // as written on the command line
+  std::vector<InputSpec> inputs;         // of them
   std::vector<std::string> fetches;  // after OpenMeasuredStep: what is fetched if nobody said
   std::vector<std::string> targets;
   std::vector<std::string> init;  // run one by one before the first step

@@ -785,6 +785,22 @@ class BenchTest(CliTest):
         self.assertEqual(again["config"]["rates_per_s"], [1000])
         self.assertEqual(list(again["rows"][0]["latency_ns"]), ["min", "mean", "p75", "max"])
 
+    def test_rows_before_a_failure_are_reported(self):
+        self.write("g.pbtxt", text_node("x", "Placeholder", dtype="DT_FLOAT", shape="shape { dim { size: -1 } dim { size: 2 } }") +
+                   text_node("four", "Const", dtype="DT_INT32", value="tensor { dtype: DT_INT32 tensor_shape { dim { size: 1 } } int_val: 4 }") +
+                   text_node("y", "Reshape", ["x", "four"], type="DT_FLOAT", Tshape="type: DT_INT32"))
+        flags = ["bench", "g.pbtxt", "-f", "y", "-n", "5", "--sweep", "batch=2,3,4"]
+        failed = self.fails(1, "INVALID_ARGUMENT", *flags, "--json")
+        self.assertRegex(failed.err, r"with batch=3: .*'y'")
+        self.assertEqual([row["shapes"] for row in failed.json["rows"]], ["batch=2"])
+        self.assertEqual(failed.json["status"], "INVALID_ARGUMENT")
+        self.assertIn("batch=3", failed.json["message"])
+        self.assertRegex(self.fails(1, "INVALID_ARGUMENT", *flags).out, r"(?m)^batch=2 ")
+        document = self.ok("bench", "g.pbtxt", "-i", "x=rand:f32:2x2~1", "-f", "y", "-n", "5", "--json").json
+        self.assertEqual((document["status"], document["config"]["inputs"]), ("OK", ["x=rand:f32:2x2~1"]))
+        # Shapes that the graph excludes are found before anything is measured.
+        self.assertEqual(self.fails(2, "INVALID_ARGUMENT", "bench", "g.pbtxt", "-f", "y", "-n", "5", "--shapes", "x=2x2;x=4x1").out, "")
+
     def test_interrupt_cancels_the_run(self):
         self.write("g.pb", long_chain())
         child = subprocess.Popen([PROGRAM, "bench", "g.pb", "-i", "x=rand:f32:1000x1000~1", "-f", "out"], cwd=self.folder,

@@ -54,6 +54,7 @@ OrderedJson ConfigJson(const BenchRequest& request) {
   OrderedJson json = {{"graph", request.step.graph}};
   json.update(SessionOptionsJson(request.step.session));
   json.erase("threads");  // a column of the rows
+  json["inputs"] = request.step.input_texts;
   json["fetches"] = request.step.fetches;
   json["targets"] = request.step.targets;
   json["init"] = request.step.init;
@@ -105,8 +106,11 @@ std::vector<BenchFigure> BenchFigures(const BenchRequest& request) {
   return figures;
 }
 
-void PrintBenchJson(const BenchRequest& request, const std::vector<BenchRow>& rows, Console& console) {
-  OrderedJson json = {{"schema", "thalweg.bench/1"}, {"config", ConfigJson(request)}, {"rows", OrderedJson::array()}};
+void PrintBenchJson(const BenchRequest& request, const std::vector<BenchRow>& rows, const absl::Status& status,
+                    Console& console) {
+  OrderedJson json = {{"schema", "thalweg.bench/1"}, {"config", ConfigJson(request)}, {"status", CodeName(status.code())}};
+  if (!status.ok()) json["message"] = std::string(status.message());
+  json["rows"] = OrderedJson::array();
   for (const BenchRow& row : rows) json["rows"].push_back(RowJson(request, row));
   console.Print(ToText(json));
 }

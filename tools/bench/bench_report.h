@@ -20,7 +20,9 @@ struct BenchFigure {
 // What --assert may name: those of every row, and the percentiles that were asked for.
 std::vector<BenchFigure> BenchFigures(const BenchRequest& request);
 
-void PrintBenchJson(const BenchRequest& request, const std::vector<BenchRow>& rows, Console& console);
+// `status`: why there are no more rows; OK if all are there.
+void PrintBenchJson(const BenchRequest& request, const std::vector<BenchRow>& rows, const absl::Status& status,
+                    Console& console);
 // Only what was asked for has a column. Says on stderr which rows are not stable, or did not keep their rate.
 void PrintBenchTable(const BenchRequest& request, const std::vector<BenchRow>& rows, Console& console);
 

@@ -60,7 +60,9 @@ absl::Status SetDim(const GeneratedInput& input, const Sweep& sweep, int64_t siz
 // One size of a sweep, in the shapes of one case.
 absl::Status Apply(const Sweep& sweep, int64_t size, const std::vector<GeneratedInput>& inputs, FixedShapes* shapes) {
   if (!sweep.input.empty()) {
-    THALWEG_ASSIGN_OR_RETURN(const GeneratedInput* input, Find(inputs, sweep.input));
+    const absl::StatusOr<const GeneratedInput*> found = Find(inputs, sweep.input);
+    if (!found.ok()) return absl::InvalidArgumentError(absl::StrCat("--sweep ", sweep.name, ": ", found.status().message()));
+    const GeneratedInput* const input = *found;
     return SetDim(*input, sweep, size, shapes);
   }
   std::vector<std::string> seen;
@@ -75,7 +77,7 @@ absl::Status Apply(const Sweep& sweep, int64_t size, const std::vector<Generated
   }
   if (any) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("--sweep batch: no input with generated values has an open leading dimension; ",
-                                                 seen.empty() ? "there are no such inputs" : absl::StrCat("there is ", absl::StrJoin(seen, ", "))));
+                                                 seen.empty() ? "there are none (what -i gives a value keeps its shape)" : absl::StrCat("there is ", absl::StrJoin(seen, ", "))));
 }
 
 }  // namespace
@@ -115,6 +117,9 @@ absl::StatusOr<std::vector<ShapeCase>> MakeShapeCases(const std::vector<Generate
     for (const auto& [name, shape] : set.shapes) {
       if (absl::StatusOr<const GeneratedInput*> input = Find(inputs, name); !input.ok()) {
         return absl::InvalidArgumentError(absl::StrCat("--shapes: ", input.status().message()));
+      } else if (!(*input)->shape.IsCompatibleWith(shape)) {
+        return absl::InvalidArgumentError(absl::StrCat("--shapes: the graph declares ", name, " as ", (*input)->shape.ToString(),
+                                                       ", which cannot be ", shape.ToString()));
       }
       c.shapes.emplace_back(name, shape);
     }

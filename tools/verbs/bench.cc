@@ -73,6 +73,13 @@ Failure MeasurePrepared(const BenchRequest& request, const PreparedStep& prepare
   return {};
 }
 
+// Says which case of several failed.
+Failure OfCase(const ShapeCase& shapes, Failure failure) {
+  if (shapes.text.empty()) return failure;
+  failure.status = absl::Status(failure.status.code(), absl::StrCat("with ", shapes.text, ": ", failure.status.message()));
+  return failure;
+}
+
 // Measures every combination, each case of shapes and number of threads in a session of its own; a failure ends it.
 Failure MeasureAll(const BenchRequest& request, const std::vector<ShapeCase>& cases, const GraphView& view, Console& console,
                    InterruptGuard& interrupts, std::vector<BenchRow>* rows) {
@@ -84,7 +91,7 @@ Failure MeasureAll(const BenchRequest& request, const std::vector<ShapeCase>& ca
       ResetPeakResident();
       Cancellation cancellation;
       const PreparedStep prepared = PrepareStep(step, view, threads, "bench", interrupts, &cancellation);
-      if (!prepared.failure.status.ok()) return prepared.failure;
+      if (!prepared.failure.status.ok()) return OfCase(shapes, prepared.failure);
       if (threads == request.threads[0]) {
         for (const std::string& line : prepared.filled) console.Note(absl::StrCat("random input ", line));
       }
@@ -98,7 +105,7 @@ Failure MeasureAll(const BenchRequest& request, const std::vector<ShapeCase>& ca
       row.first_run_nanos = prepared.first_run_nanos;
       row.info = prepared.callable->info();
       Failure failure = MeasurePrepared(request, prepared, row, console, cancellation, interrupts, rows);
-      if (!failure.status.ok()) return failure;
+      if (!failure.status.ok()) return OfCase(shapes, std::move(failure));
     }
   }
   return {};
@@ -142,11 +149,13 @@ int Run(const Arguments& arguments, Console& console) {
     return console.Fail({cases.status(), kExitUsage, absl::StrCat("thalweg inspect ", ShellQuote(request.step.graph))});
   std::vector<BenchRow> rows;
   const Failure failure = MeasureAll(request, *cases, *opened.view, console, interrupts, &rows);
-  // An interrupt is no failure of the runs that it cancelled: the rows that were measured in full are reported.
-  if (!failure.status.ok() && !interrupts.interrupted()) return console.Fail(failure);
-  if (arguments.Has("json")) PrintBenchJson(request, rows, console);
+  // Rows that were measured in full are reported whatever came after them. An interrupt is no failure of the runs that it cancelled.
+  const bool interrupted = interrupts.interrupted();
+  const absl::Status status = interrupted ? absl::CancelledError("interrupted") : failure.status;
+  if (arguments.Has("json")) PrintBenchJson(request, rows, status, console);
   else if (!rows.empty()) PrintBenchTable(request, rows, console);
-  if (interrupts.interrupted()) return kExitInterrupted;
+  if (interrupted) return kExitInterrupted;
+  if (!status.ok()) return console.Fail(failure);
   return CheckAssertions(request, *assertions, figures, rows, console);
 }
 

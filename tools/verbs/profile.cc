@@ -156,7 +156,7 @@ OrderedJson ConfigJson(const Request& request, const Arguments& arguments, int t
   OrderedJson json = {{"graph", request.step.graph}};
   json.update(SessionOptionsJson(request.step.session));
   json["threads"] = threads;
-  json["inputs"] = arguments.All("input");
+  json["inputs"] = request.step.input_texts;
   json["shapes"] = arguments.All("shape");
   json["fetches"] = request.step.fetches;
   json["targets"] = request.step.targets;

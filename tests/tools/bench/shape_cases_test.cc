@@ -54,13 +54,15 @@ TEST(ShapeCases, Sets) {
   EXPECT_EQ(Cases({"x=1x8,mask=1;x=4x8"}, {}), "x=1x8,mask=1: x[1,8] mask[1]; x=4x8: x[4,8]");
   EXPECT_EQ(Cases({"x=1x8", "x=2x8"}, {}), "x=1x8: x[1,8]; x=2x8: x[2,8]");
   EXPECT_EQ(Cases({"y=1"}, {}), "--shapes: 'y' is no input of this step with generated values, whose shape could be chosen; there is x, mask, fixed");
+  EXPECT_EQ(Cases({"x=1x8;x=1x9"}, {}), "--shapes: the graph declares x as [?,8], which cannot be [1,9]");
+  EXPECT_EQ(Cases({"x=?x8"}, {}), "x=?x8: x[?,8]");
   EXPECT_EQ(Cases({"x"}, {}), "'x' is not NAME=SHAPE, as in image=8x224x224x3");
   EXPECT_EQ(Cases({"x=1x8;"}, {}), "'' is not NAME=SHAPE, as in image=8x224x224x3");
 }
 
 TEST(ShapeCases, TheBatchIsEveryOpenLeadingDimension) {
   EXPECT_EQ(Cases({}, {"batch=1,16"}), "batch=1 (1): x[1,8] mask[1]; batch=16 (16): x[16,8] mask[16]");
-  EXPECT_EQ(Cases({"x=2x9"}, {"batch=5"}), "x=2x9 batch=5 (5): x[5,9] mask[5]");
+  EXPECT_EQ(Cases({"x=2x8"}, {"batch=5"}), "x=2x8 batch=5 (5): x[5,8] mask[5]");
 }
 
 TEST(ShapeCases, OneDimension) {
@@ -71,10 +73,11 @@ TEST(ShapeCases, OneDimension) {
 TEST(ShapeCases, WhatCannotBeSwept) {
   EXPECT_EQ(Cases({}, {"x.1=9"}), "--sweep x.1: the graph declares x as [?,8], so that its dimension 1 cannot be 9");
   EXPECT_EQ(Cases({}, {"x.2=9"}), "--sweep x.2: input x has shape [?,8], of which dimension 2 is not known to exist; give --shape x=8x16 too");
-  EXPECT_EQ(Cases({}, {"y.0=9"}), "'y' is no input of this step with generated values, whose shape could be chosen; there is x, mask, fixed");
+  EXPECT_EQ(Cases({}, {"y.0=9"}), "--sweep y.0: 'y' is no input of this step with generated values, whose shape could be chosen; there is x, mask, fixed");
   EXPECT_EQ(Cases({}, {"batch=9"}, {Input("fixed", "3x4"), Input("scalar", "")}),
             "--sweep batch: no input with generated values has an open leading dimension; there is fixed [3,4], scalar []");
-  EXPECT_EQ(Cases({}, {"batch=9"}, {}), "--sweep batch: no input with generated values has an open leading dimension; there are no such inputs");
+  EXPECT_EQ(Cases({}, {"batch=9"}, {}), "--sweep batch: no input with generated values has an open leading dimension; "
+                                           "there are none (what -i gives a value keeps its shape)");
   EXPECT_EQ(Cases({}, {"batch=1:60", "x.0=1:60"}), "--sweep and --shapes make more than 1000 combinations");
 }
 
