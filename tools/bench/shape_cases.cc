@@ -76,8 +76,10 @@ absl::Status Apply(const Sweep& sweep, int64_t size, const std::vector<Generated
     THALWEG_RETURN_IF_ERROR(SetDim(input, sweep, size, shapes));
   }
   if (any) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("--sweep batch: no input with generated values has an open leading dimension; ",
-                                                 seen.empty() ? "there are none (what -i gives a value keeps its shape)" : absl::StrCat("there is ", absl::StrJoin(seen, ", "))));
+  const std::string there = seen.empty() ? "there are none (what -i gives a value keeps its shape)"
+                                         : absl::StrCat("there is ", absl::StrJoin(seen, ", "));
+  return absl::InvalidArgumentError(
+      absl::StrCat("--sweep batch: no input with generated values has an open leading dimension; ", there));
 }
 
 }  // namespace
@@ -118,8 +120,9 @@ absl::StatusOr<std::vector<ShapeCase>> MakeShapeCases(const std::vector<Generate
       if (absl::StatusOr<const GeneratedInput*> input = Find(inputs, name); !input.ok()) {
         return absl::InvalidArgumentError(absl::StrCat("--shapes: ", input.status().message()));
       } else if (!(*input)->shape.IsCompatibleWith(shape)) {
-        return absl::InvalidArgumentError(absl::StrCat("--shapes: the graph declares ", name, " as ", (*input)->shape.ToString(),
-                                                       ", which cannot be ", shape.ToString()));
+        const std::string declared = (*input)->shape.ToString();
+        return absl::InvalidArgumentError(
+            absl::StrCat("--shapes: the graph declares ", name, " as ", declared, ", which cannot be ", shape.ToString()));
       }
       c.shapes.emplace_back(name, shape);
     }

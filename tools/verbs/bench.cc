@@ -149,7 +149,8 @@ int Run(const Arguments& arguments, Console& console) {
     return console.Fail({cases.status(), kExitUsage, absl::StrCat("thalweg inspect ", ShellQuote(request.step.graph))});
   std::vector<BenchRow> rows;
   const Failure failure = MeasureAll(request, *cases, *opened.view, console, interrupts, &rows);
-  // Rows that were measured in full are reported whatever came after them. An interrupt is no failure of the runs that it cancelled.
+  // Rows that were measured in full are reported whatever came after them. An interrupt is no failure of the runs that it
+  // cancelled.
   const bool interrupted = interrupts.interrupted();
   const absl::Status status = interrupted ? absl::CancelledError("interrupted") : failure.status;
   if (arguments.Has("json")) PrintBenchJson(request, rows, status, console);

@@ -73,7 +73,8 @@ TEST(ShapeCases, OneDimension) {
 TEST(ShapeCases, WhatCannotBeSwept) {
   EXPECT_EQ(Cases({}, {"x.1=9"}), "--sweep x.1: the graph declares x as [?,8], so that its dimension 1 cannot be 9");
   EXPECT_EQ(Cases({}, {"x.2=9"}), "--sweep x.2: input x has shape [?,8], of which dimension 2 is not known to exist; give --shape x=8x16 too");
-  EXPECT_EQ(Cases({}, {"y.0=9"}), "--sweep y.0: 'y' is no input of this step with generated values, whose shape could be chosen; there is x, mask, fixed");
+  EXPECT_EQ(Cases({}, {"y.0=9"}), "--sweep y.0: 'y' is no input of this step with generated values, whose shape could be chosen; "
+                                  "there is x, mask, fixed");
   EXPECT_EQ(Cases({}, {"batch=9"}, {Input("fixed", "3x4"), Input("scalar", "")}),
             "--sweep batch: no input with generated values has an open leading dimension; there is fixed [3,4], scalar []");
   EXPECT_EQ(Cases({}, {"batch=9"}, {}), "--sweep batch: no input with generated values has an open leading dimension; "
