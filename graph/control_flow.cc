@@ -15,9 +15,7 @@ class FrameAnalysis {
   explicit FrameAnalysis(const Graph& graph) : graph_(graph) {}
 
   absl::StatusOr<ControlFlow> Run() {
-    result_.frames.resize(1);
-    result_.frame_of.assign(graph_.num_nodes(), kRootFrame);
-    result_.child_of_enter.assign(graph_.num_nodes(), -1);
+    Prepare();
     if (!HasFrames()) return std::move(result_);
     THALWEG_ASSIGN_OR_RETURN(const std::vector<NodeId> order, graph_.TopologicalOrder());
     for (NodeId id : order) THALWEG_RETURN_IF_ERROR(Visit(id));
@@ -25,7 +23,35 @@ class FrameAnalysis {
     return std::move(result_);
   }
 
+  // Goes on after a fault. What reads a node whose frame is not known is not judged: each fault is reported once.
+  std::vector<FrameFault> AllFaults() {
+    Prepare();
+    std::vector<FrameFault> faults;
+    const absl::StatusOr<std::vector<NodeId>> order = graph_.TopologicalOrder();
+    if (!HasFrames() || !order.ok()) return faults;
+    std::vector<bool> unknown(graph_.num_nodes());
+    const auto judge = [&](NodeId id, auto check, bool back_edges) {
+      const Node& node = graph_.node(id);
+      bool judged = !unknown[id];
+      for (Endpoint input : node.inputs) {
+        if (back_edges || !IsLoopBackEdge(graph_.node(input.node), node)) judged = judged && !unknown[input.node];
+      }
+      absl::Status status = judged ? check(id) : absl::OkStatus();
+      unknown[id] = !judged || !status.ok();
+      if (!status.ok()) faults.push_back({id, std::move(status)});
+    };
+    for (NodeId id : *order) judge(id, [this](NodeId node) { return Visit(node); }, /*back_edges=*/false);
+    for (NodeId id : *order) judge(id, [this](NodeId node) { return CheckBackEdges(node); }, /*back_edges=*/true);
+    return faults;
+  }
+
  private:
+  void Prepare() {
+    result_.frames.resize(1);
+    result_.frame_of.assign(graph_.num_nodes(), kRootFrame);
+    result_.child_of_enter.assign(graph_.num_nodes(), -1);
+  }
+
   bool HasFrames() const {
     for (const Node& node : graph_.nodes()) {
       if (!node.removed && (HasRole(node, OpRole::kEnter) || HasRole(node, OpRole::kNextIteration))) return true;
@@ -143,5 +169,7 @@ int32_t ControlFlow::OutputFrame(const Node& node, NodeId id) const {
 }
 
 absl::StatusOr<ControlFlow> AnalyzeControlFlow(const Graph& graph) { return FrameAnalysis(graph).Run(); }
+
+std::vector<FrameFault> FrameFaults(const Graph& graph) { return FrameAnalysis(graph).AllFaults(); }
 
 }  // namespace thalweg

@@ -46,4 +46,12 @@ bool HandsInputOn(const Node& node);
 // schemas and an acyclic graph but for loop back edges.
 absl::StatusOr<ControlFlow> AnalyzeControlFlow(const Graph& graph);
 
+struct FrameFault {
+  NodeId node;
+  absl::Status status;
+};
+
+// Every fault of that kind, for reports. A step refuses only those that it would run into (H16).
+std::vector<FrameFault> FrameFaults(const Graph& graph);
+
 }  // namespace thalweg

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "thalweg/graph/control_flow.h"
 #include "thalweg/tools/coverage.h"
 
 namespace thalweg::tools {
@@ -53,8 +54,26 @@ std::vector<Finding> KernelFindings(const GraphView& view) {
   return findings;
 }
 
+// Edges between loops that are neither Enter nor Exit, and the like: faults of the steps that need these nodes.
+std::vector<Finding> FrameFindings(const GraphView& view) {
+  std::vector<Finding> findings;
+  if (view.loaded.has_errors()) return findings;
+  for (const FrameFault& fault : FrameFaults(view.graph())) {
+    Finding finding;
+    finding.code = fault.status.code();
+    finding.kind = "frame error";
+    finding.node = std::string(view.graph().node(fault.node).name);
+    finding.op = std::string(view.graph().node(fault.node).op);
+    finding.message = std::string(fault.status.message());
+    finding.node_id = fault.node;
+    findings.push_back(std::move(finding));
+  }
+  return findings;
+}
+
 std::vector<Finding> AllFindings(const GraphView& view) {
   std::vector<Finding> all = view.loaded.findings;
+  for (Finding& finding : FrameFindings(view)) all.push_back(std::move(finding));
   for (Finding& finding : KernelFindings(view)) all.push_back(std::move(finding));
   std::stable_sort(all.begin(), all.end(), [](const Finding& a, const Finding& b) { return a.severity > b.severity; });
   return all;

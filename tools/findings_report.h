@@ -9,8 +9,8 @@
 
 namespace thalweg::tools {
 
-// The findings of loading and shape inference, and a warning for every op without a kernel on a backend. With `all`
-// every single one is listed.
+// The findings of loading and shape inference, errors of frames (H16), and a warning for every op without a kernel on a
+// backend. With `all` every single one is listed.
 std::string FindingsText(const GraphView& view, bool all, const Console& console);
 // One object per finding: severity, kind, node, op, message, advice.
 OrderedJson FindingsJson(const GraphView& view);

@@ -650,6 +650,23 @@ class InspectTest(CliTest):
         self.assertEqual([tensor["name"] for tensor in document["inputs"]], ["image:0"])
         self.assertTrue(any(tensor["likely"] for tensor in document["outputs"]))
 
+    def test_check_lists_frame_faults(self):
+        t, loop = "DT_INT32", int_const("zero", 0) + int_const("one", 1) + counter_loop("w", "zero", "one") + counter_loop("v", "zero", "one")
+        self.write("good.pbtxt", loop)
+        self.ok("inspect", "good.pbtxt", "--check")
+        self.write("bad.pbtxt", loop + text_node("leak", "AddV2", ["w/stay", "one"], type=t) + text_node("after", "AddV2", ["leak", "one"], type=t) +
+                   text_node("control", "Identity", ["w/out", "^w/stay"], type=t) + text_node("two", "AddV2", ["w/stay", "v/stay"], type=t))
+        checked = self.run_program("inspect", "bad.pbtxt", "--check", "--all")
+        self.assertEqual(checked.code, 3)
+        for text in ("3 frame error  AddV2 x2 (leak, two)  Identity (control)", "an Enter into frame 'w' is missing behind 'one', or an Exit behind 'w/stay'",
+                     "an Exit out of each of the two loops is missing"):
+            self.assertIn(text, checked.out)
+        document = self.run_program("inspect", "bad.pbtxt", "--json")
+        self.assertEqual((document.code, [f["node"] for f in document.json["findings"] if f["kind"] == "frame error"]), (3, ["leak", "control", "two"]))
+        self.assertIn("3 errors", self.ok("inspect", "bad.pbtxt").out)  # what a step does not need does not spoil it
+        self.ok("inspect", "bad.pbtxt", "--node", "leak")
+        self.ok("run", "bad.pbtxt", "-f", "w/out")
+
     def test_node_path_ops_shape(self):
         self.write("g.pb", graph(placeholder("x", "float", [-1, 2]), node("a", "Neg", ["x"], type_attr("T", "float")),
                                  node("b", "Neg", ["a", "^x"], type_attr("T", "float"))))

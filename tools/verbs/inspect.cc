@@ -9,6 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "thalweg/graph/control_flow.h"
 #include "thalweg/graph/functions.h"
 #include "thalweg/graph/summary.h"
 #include "thalweg/tools/advice.h"
@@ -116,6 +117,7 @@ std::string ProblemsText(const GraphView& view) {
     errors += finding.severity == Finding::Severity::kError;
     warnings += finding.severity == Finding::Severity::kWarning;
   }
+  errors += static_cast<int64_t>(FrameFaults(view.graph()).size());
   if (errors + warnings == 0) return "";
   return absl::StrCat(Plural(errors, "error"), ", ", Plural(warnings, "warning"), ": thalweg inspect ",
                       ShellQuote(view.path), " --check");
@@ -359,6 +361,11 @@ void PrintJson(const GraphView& view, const std::vector<NodeId>& matched, Consol
 
 // ------------------------------------------------------------------------------------------------- the verb
 
+// What the check ends with. Faulty frames spoil only some steps: the graph can be looked at, but it is not in order.
+int CodeOfCheck(const GraphView& view) {
+  return view.loaded.has_errors() || !FrameFaults(view.graph()).empty() ? kExitGraphUnusable : kExitOk;
+}
+
 int Inspect(const GraphView& view, const Arguments& arguments, Console& console) {
   const int code = view.loaded.has_errors() ? kExitGraphUnusable : kExitOk;
   const bool all = arguments.Has("all");
@@ -368,11 +375,11 @@ int Inspect(const GraphView& view, const Arguments& arguments, Console& console)
       if (const int failed = MatchNodes(view, *pattern, console, &matched); failed != kExitOk) return failed;
     }
     PrintJson(view, matched, console);
-    return code;
+    return CodeOfCheck(view);
   }
   if (arguments.Has("check")) {
     console.Print(FindingsText(view, all, console));
-    return code;
+    return CodeOfCheck(view);
   }
   if (code != kExitOk) {
     console.Print(FindingsText(view, all, console));
