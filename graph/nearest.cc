@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/container/inlined_vector.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
@@ -56,7 +57,8 @@ NearestNameFinder::NearestNameFinder(absl::string_view wanted, int limit)
 void NearestNameFinder::Offer(absl::string_view name) {
   if (limit_ == 0) return;
   const int worst = best_.size() < limit_ ? kMostEdits + 2 : best_.back().first;
-  int score = BoundedEditDistance(wanted_, name, std::min(max_edits_, worst));
+  // Equal but for case is the likeliest slip, however many letters it takes.
+  int score = absl::EqualsIgnoreCase(wanted_, name) ? 0 : BoundedEditDistance(wanted_, name, std::min(max_edits_, worst));
   if (score > max_edits_) {
     if (wanted_leaf_.empty() || LastComponent(name) != wanted_leaf_) return;
     score = kMostEdits + 1;

@@ -265,7 +265,7 @@ std::vector<std::string> NearestWords(absl::string_view word, const std::vector<
     const size_t longer = std::max(word.size(), candidate.size());
     const size_t allowed = longer / 3 + 1;
     if (longer - std::min(word.size(), candidate.size()) > allowed) continue;
-    const size_t distance = EditDistance(word, candidate);
+    const size_t distance = absl::EqualsIgnoreCase(word, candidate) ? 0 : EditDistance(word, candidate);
     if (distance <= allowed) ranked.emplace_back(distance, candidate);
   }
   std::sort(ranked.begin(), ranked.end());

@@ -86,6 +86,7 @@ TEST(FunctionBody, EveryFaultNamesFunctionAndNode) {
   for (const Case& c : std::vector<Case>{
            {BodyNode("n", "Neg", {"b"}, t), good.rets, "'b'"},
            {BodyNode("n", "NoSuchOperation", {"a"}, t), good.rets, "NoSuchOperation"},
+           {BodyNode("n", "_Arg", {}, t + AttrText("index", "i: 0")), good.rets, "only the engine"},
            {BodyNode("n", "Neg", {"a:1"}, t), good.rets, "a:1"},
            {BodyNode("n", "Neg", {"a:output:0"}, t), good.rets, "a:output:0"},
            {BodyNode("n", "Neg", {"m"}, t) + BodyNode("m", "Neg", {"n:y:0"}, t), good.rets, "'m'"},

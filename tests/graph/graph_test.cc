@@ -199,6 +199,7 @@ TEST(Graph, NearestNamesPutsFewEditsFirst) {
   for (const char* name : {"double", "dobule_more", "triple", "other/duoble", "dubble"})
     AddPlain(graph, name, "NoOp", {});
   EXPECT_THAT(graph.NearestNames("duoble"), ElementsAre("double", "dubble", "other/duoble"));
+  EXPECT_EQ(graph.NearestNames("DOUBLE")[0], "double");
   EXPECT_TRUE(graph.NearestNames("something_else_entirely").empty());
 }
 

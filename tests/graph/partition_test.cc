@@ -287,6 +287,13 @@ TEST_F(PartitionTest, C10ReferencesNeverCross) {
   EXPECT_EQ(PartitionGraph(graph_, placement_, devices_, kernels_).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
+TEST_F(PartitionTest, B33DevicesThatTheSessionLacksAreInternal) {
+  graph_ = GraphFromText(TestOps(), "x = Placeholder() [dtype=float32]");
+  placement_.records.resize(1);
+  placement_.records[0].device = static_cast<int>(devices_.size());
+  EXPECT_EQ(PartitionGraph(graph_, placement_, devices_, kernels_).status().code(), absl::StatusCode::kInternal);
+}
+
 TEST_F(PartitionTest, B1NodeWithoutDeviceIsInternal) {
   graph_ = GraphFromText(TestOps(), "x = Placeholder() [dtype=float32]");
   placement_.records.resize(1);

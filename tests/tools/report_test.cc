@@ -39,6 +39,7 @@ TEST(ReportTest, QuotesForAShell) {
 TEST(ReportTest, FindsNearWordsOnly) {
   const std::vector<std::string> words = {"inspect", "run", "bench"};
   EXPECT_EQ(NearestWords("inpsect", words), std::vector<std::string>{"inspect"});
+  EXPECT_EQ(NearestWords("BENCH", words), std::vector<std::string>{"bench"});
   EXPECT_TRUE(NearestWords("xyzzy-something", words).empty());
 }
 
