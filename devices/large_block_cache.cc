@@ -35,21 +35,21 @@ size_t ClassBytes(int size_class) {
   return static_cast<size_t>(size_class - 4 * shift + 1) * kUnit << shift;
 }
 
+size_t RoundUp(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
+
 // Large blocks ask for huge pages: a kernel may take longer to be given fresh memory page by page than to fill it. What does not fill
 // a huge page stays in small ones, so that no more memory is taken than was asked for.
 void* Allocate(size_t bytes) {
   if (bytes < kLeastHuge) return std::aligned_alloc(kBufferAlignment, bytes);
-  void* block = std::aligned_alloc(kHugePage, bytes);
+  void* block = std::aligned_alloc(kHugePage, RoundUp(bytes, kHugePage));
   if (block != nullptr) madvise(block, bytes / kHugePage * kHugePage, MADV_HUGEPAGE);  // a wish: refused where there are none
   return block;
 }
 
-size_t RoundUp(size_t bytes) { return (bytes + kBufferAlignment - 1) & ~(kBufferAlignment - 1); }
-
 }  // namespace
 
 void* LargeBlockCache::Take(size_t bytes) {
-  if (bytes > kMaxCachedBlock) return TakeFromSystem(RoundUp(bytes));
+  if (bytes > kMaxCachedBlock) return TakeFromSystem(RoundUp(bytes, kBufferAlignment));
   const int size_class = ClassOf(bytes);
   const size_t block_bytes = ClassBytes(size_class);
   FreeList& list = lists_[size_class];
