@@ -103,15 +103,6 @@ const char* NameOf(Kind kind) {
   return "finite";
 }
 
-std::string IndexText(const Shape& shape, int64_t flat) {
-  std::vector<int64_t> index(shape.rank());
-  for (int d = shape.rank() - 1; d >= 0; --d) {
-    index[d] = flat % shape.dim(d);
-    flat /= shape.dim(d);
-  }
-  return absl::StrCat("[", absl::StrJoin(index, ","), "]");
-}
-
 std::string Describe(const Counts& counts, const Tensor& tensor) {
   std::vector<std::string> parts;
   const auto add = [&](int64_t count, Kind kind) {
@@ -192,6 +183,15 @@ class NumericsCheckingAsyncKernel final : public AsyncKernel {
 };
 
 }  // namespace
+
+std::string IndexText(const Shape& shape, int64_t flat) {
+  std::vector<int64_t> index(shape.rank());
+  for (int d = shape.rank() - 1; d >= 0; --d) {
+    index[d] = flat % shape.dim(d);
+    flat /= shape.dim(d);
+  }
+  return absl::StrCat("[", absl::StrJoin(index, ","), "]");
+}
 
 absl::Status CheckNumerics(absl::string_view what, const Tensor& tensor, NumericsCheck check) {
   if (check == NumericsCheck::kOff) return absl::OkStatus();

@@ -7,13 +7,18 @@
 // Outputs in a device's memory are copied to the host to be looked at, which counts against the memory limit.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <string>
 
 #include "absl/status/status.h"
 #include "thalweg/ops/kernel.h"
 #include "thalweg/runtime/session.h"
 
 namespace thalweg {
+
+// "[1,2]": where the element with this index in row-major order is. Requires that the shape has such an element.
+std::string IndexText(const Shape& shape, int64_t flat);
 
 // InvalidArgument, "WHAT has 2 NaN, 1 -Inf in float32[3,4]; the first, NaN, is element [1,2]", if the tensor has what `check`
 // looks for. Types without such values are fine. Requires host memory.

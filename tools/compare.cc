@@ -7,10 +7,10 @@
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "thalweg/proto/status_macros.h"
+#include "thalweg/runtime/numerics_check.h"
 #include "thalweg/tools/units.h"
 
 namespace thalweg::tools {
@@ -43,15 +43,6 @@ std::string Show(std::complex<double> v) {
   return absl::StrCat("(", v.real(), v.imag() < 0 ? "" : "+", v.imag(), "j)");
 }
 std::string Show(const std::string& v) { return absl::StrCat("\"", v.substr(0, 60), "\""); }
-
-std::string IndexText(const Shape& shape, int64_t flat) {
-  std::vector<int64_t> index(shape.rank());
-  for (int d = shape.rank() - 1; d >= 0; --d) {
-    index[d] = flat % shape.dim(d);
-    flat /= shape.dim(d);
-  }
-  return absl::StrCat("[", absl::StrJoin(index, ","), "]");
-}
 
 // Counts what `same(i)` denies and describes the first.
 template <typename Same, typename Describe>
